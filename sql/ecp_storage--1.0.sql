@@ -1458,9 +1458,41 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION ecp_models.ecp_build_model(float8, float8, float8, float8[], float8[], float8[], boolean, float8, float8, float8, float8) IS 'seconds of a build with both policies on devices given as {latency ms, read MB/s, write MB/s, small writes/s}';
 
+-- Least squares of the errors relative to the delays.  A negative latency or throughput
+-- has no meaning: the line is then put through the origin.
+
 CREATE FUNCTION ecp_models.ecp_delay_fit(sizes float8[], delays_us float8[],
 	OUT latency_us float8, OUT mb_s float8, OUT r2 float8, OUT half_bandwidth float8)
-AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	s record;					-- weighted sums
+	slope float8 := 0;
+BEGIN
+	IF cardinality(sizes) <> cardinality(delays_us) OR cardinality(sizes) < 2 THEN
+		RAISE 'as many sizes as delays must be given, and at least two' USING ERRCODE = 'array_subscript_error';
+	END IF;
+	IF EXISTS (SELECT FROM unnest(sizes || delays_us) AS n WHERE n IS NULL OR n <= 0 OR n = 'NaN') THEN
+		RAISE 'sizes and delays must be positive' USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	SELECT sum(w) AS w, sum(w * x) AS x, sum(w * y) AS y, sum(w * x * x) AS xx, sum(w * x * y) AS xy INTO s
+	FROM (SELECT x, y, 1 / (y * y) AS w FROM unnest(sizes, delays_us) AS u(x, y)) AS v;
+	IF s.w * s.xx > s.x * s.x THEN
+		slope := (s.w * s.xy - s.x * s.y) / (s.w * s.xx - s.x * s.x);
+		latency_us := (s.y - slope * s.x) / s.w;
+	END IF;
+	IF slope <= 0 OR latency_us < 0 THEN
+		slope := s.xy / s.xx;
+		latency_us := 0;
+	END IF;
+	mb_s := 1 / slope;
+	r2 := (SELECT coalesce(1 - sum((1 - (latency_us + slope * x) / y) ^ 2) / nullif(sum((1 - s.y / s.w / y) ^ 2), 0), 0)
+		FROM unnest(sizes, delays_us) AS u(x, y));
+	IF NOT (latency_us < 'infinity' AND mb_s < 'infinity' AND abs(r2) < 'infinity') THEN
+		RAISE 'sizes or delays are out of range' USING ERRCODE = 'numeric_value_out_of_range';
+	END IF;
+	half_bandwidth := latency_us * mb_s;
+END $$;
 COMMENT ON FUNCTION ecp_models.ecp_delay_fit(float8[], float8[]) IS 'the line delay = latency + size / throughput through measured delays';
 
 CREATE FUNCTION ecp_models.ecp_bench(tablespace name, tests text[] DEFAULT '{block,knn,sort,search}',

@@ -114,7 +114,7 @@ SKIP:
 	  qq(#include "postgres.h"\n#include "fmgr.h"\nPG_MODULE_MAGIC;\n);
 	print $fh "PGDLLEXPORT void $_(void);\nvoid $_(void) { abort(); }\n"
 	  foreach
-	  qw(ecp_sql_relname ecp_sql_execute ecp_model_choose_policy ecp_model_tempfiles
+	  qw(ecp_extent_relname ecp_extent_select ecp_model_choose_policy ecp_model_tempfiles
 	  ecp_device_profile_read ecp_dsm_initialize ecp_wait_event ecp_user_array_float8
 	  ecp_job_run ecp_placement_solve);
 	close $fh;

@@ -22,6 +22,7 @@
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "commands/extension.h"
 #include "commands/tablespace.h"
 #include "miscadmin.h"
@@ -31,26 +32,29 @@
 
 #include "device/cost/device_profile.h"
 
-/* Columns of ecp_device, in the order of the install script. */
-enum
+/* Columns of ecp_device behind the name, in the order of the install script. */
+static const struct
 {
-	PROFILE_SPCNAME,
-	PROFILE_LATENCY_US,
-	PROFILE_READ_MB_S,
-	PROFILE_R2,
-	PROFILE_HALF_BANDWIDTH,
-	PROFILE_SEQ_READ_MB_S,
-	PROFILE_SEQ_WRITE_MB_S,
-	PROFILE_RAND_READ_IOPS,
-	PROFILE_RAND_READ_IOPS_MAX,
-	PROFILE_RAND_WRITE_IOPS,
-	PROFILE_RAND_WRITE_US,
-	PROFILE_FSYNC_US,
-	PROFILE_CACHED_MB_S,
-	PROFILE_BEST_WORKERS,
-	PROFILE_STEP_READ_US,
-	PROFILE_MIXED_RATIO,
-	PROFILE_NCOLUMNS			/* the columns after these are not read */
+	size_t		field;
+	Oid			type;
+}			profile_columns[] =
+
+{
+	{offsetof(EcpDeviceProfile, latency_us), FLOAT8OID},
+	{offsetof(EcpDeviceProfile, read_mb_s), FLOAT8OID},
+	{offsetof(EcpDeviceProfile, r2), FLOAT8OID},
+	{offsetof(EcpDeviceProfile, half_bandwidth_bytes), INT8OID},
+	{offsetof(EcpDeviceProfile, seq_read_mb_s), FLOAT8OID},
+	{offsetof(EcpDeviceProfile, seq_write_mb_s), FLOAT8OID},
+	{offsetof(EcpDeviceProfile, rand_read_iops), FLOAT8OID},
+	{offsetof(EcpDeviceProfile, rand_read_iops_max), FLOAT8OID},
+	{offsetof(EcpDeviceProfile, rand_write_iops), FLOAT8OID},
+	{offsetof(EcpDeviceProfile, rand_write_us), FLOAT8OID},
+	{offsetof(EcpDeviceProfile, fsync_us), FLOAT8OID},
+	{offsetof(EcpDeviceProfile, cached_mb_s), FLOAT8OID},
+	{offsetof(EcpDeviceProfile, best_workers), INT4OID},
+	{offsetof(EcpDeviceProfile, step_read_us), FLOAT8OID},
+	{offsetof(EcpDeviceProfile, mixed_ratio), FLOAT8OID},
 };
 
 /* The table of profiles, or InvalidOid if the extension is not installed. */
@@ -93,42 +97,26 @@ profile_default(EcpDeviceProfile *profile)
 	profile->mixed_ratio = 1.5;
 }
 
-static double
-profile_float(const Datum *values, const bool *nulls, int column,
-			  double if_null)
-{
-	Assert(column > PROFILE_SPCNAME && column < PROFILE_NCOLUMNS);
-	return nulls[column] ? if_null : DatumGetFloat8(values[column]);
-}
-
+/* Take the figures of a row that are not NULL. */
 static void
-profile_from_row(const Datum *v, const bool *n, EcpDeviceProfile *p)
+profile_from_row(const Datum *values, const bool *nulls, EcpDeviceProfile *p)
 {
-	p->latency_us = profile_float(v, n, PROFILE_LATENCY_US, p->latency_us);
-	p->read_mb_s = profile_float(v, n, PROFILE_READ_MB_S, p->read_mb_s);
-	p->r2 = profile_float(v, n, PROFILE_R2, 0);
-	if (!n[PROFILE_HALF_BANDWIDTH])
-		p->half_bandwidth_bytes = DatumGetInt64(v[PROFILE_HALF_BANDWIDTH]);
-	p->seq_read_mb_s = profile_float(v, n, PROFILE_SEQ_READ_MB_S,
-									 p->seq_read_mb_s);
-	p->seq_write_mb_s = profile_float(v, n, PROFILE_SEQ_WRITE_MB_S,
-									  p->seq_write_mb_s);
-	p->rand_read_iops = profile_float(v, n, PROFILE_RAND_READ_IOPS,
-									  p->rand_read_iops);
-	p->rand_read_iops_max = profile_float(v, n, PROFILE_RAND_READ_IOPS_MAX,
-										  p->rand_read_iops_max);
-	p->rand_write_iops = profile_float(v, n, PROFILE_RAND_WRITE_IOPS,
-									   p->rand_write_iops);
-	p->rand_write_us = profile_float(v, n, PROFILE_RAND_WRITE_US,
-									 p->rand_write_us);
-	p->fsync_us = profile_float(v, n, PROFILE_FSYNC_US, p->fsync_us);
-	p->cached_mb_s = profile_float(v, n, PROFILE_CACHED_MB_S, p->cached_mb_s);
-	if (!n[PROFILE_BEST_WORKERS])
-		p->best_workers = DatumGetInt32(v[PROFILE_BEST_WORKERS]);
-	p->step_read_us = profile_float(v, n, PROFILE_STEP_READ_US,
-									p->latency_us);
-	p->mixed_ratio = profile_float(v, n, PROFILE_MIXED_RATIO,
-								   p->mixed_ratio);
+	p->step_read_us = -1;
+	for (int i = 0; i < lengthof(profile_columns); i++)
+	{
+		void	   *field = (char *) p + profile_columns[i].field;
+
+		if (nulls[i + 1])
+			continue;
+		if (profile_columns[i].type == FLOAT8OID)
+			*(double *) field = DatumGetFloat8(values[i + 1]);
+		else if (profile_columns[i].type == INT8OID)
+			*(int64 *) field = DatumGetInt64(values[i + 1]);
+		else
+			*(int *) field = DatumGetInt32(values[i + 1]);
+	}
+	if (p->step_read_us < 0)
+		p->step_read_us = p->latency_us;
 }
 
 /*
@@ -164,7 +152,7 @@ ecp_device_profile_read(Oid tablespace, EcpDeviceProfile *profile)
 
 	rel = table_open(relid, AccessShareLock);
 	if (rel->rd_rel->relkind != RELKIND_RELATION ||
-		RelationGetNumberOfAttributes(rel) < PROFILE_NCOLUMNS)
+		RelationGetNumberOfAttributes(rel) <= lengthof(profile_columns))
 	{
 		table_close(rel, AccessShareLock);
 		return false;
@@ -174,7 +162,7 @@ ecp_device_profile_read(Oid tablespace, EcpDeviceProfile *profile)
 	while (!found && table_scan_getnextslot(scan, ForwardScanDirection, slot))
 	{
 		slot_getallattrs(slot);
-		if (strcmp(NameStr(*DatumGetName(slot->tts_values[PROFILE_SPCNAME])),
+		if (strcmp(NameStr(*DatumGetName(slot->tts_values[0])),
 				   spcname) == 0)
 		{
 			profile_from_row(slot->tts_values, slot->tts_isnull, profile);

@@ -40,11 +40,9 @@
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/tuplestore.h"
-#include "utils/wait_event.h"
 
 #include "base/user_array.h"
-#include "device/measure/device_file.h"
-#include "device/measure/device_job.h"
+#include "device/measure/device_measure.h"
 
 #define BENCH_DIMS			32
 #define BENCH_VECTOR_BYTES	(BENCH_DIMS * (int) sizeof(float4))
@@ -53,12 +51,6 @@
 #define BENCH_INPUTS_MAX	1024
 #define BENCH_K_MAX			100
 #define BENCH_POINTS_MAX	64	/* numbers of workers, or of inputs */
-
-/* lines of output for each number of workers */
-#define BENCH_BLOCK_VARIANTS	4
-#define BENCH_BLOCK_SIZES		5
-#define BENCH_SORT_LINES		3
-#define BENCH_SEARCH_LINES		2
 
 /* inputs that are not in the file are numbered from here */
 #define BENCH_ABSENT		(UINT64CONST(1) << 40)
@@ -94,7 +86,9 @@ typedef struct BenchTask
 typedef struct BenchState
 {
 	Oid			tablespace;
-	EcpDeviceFile file;
+	EcpDeviceFile file;			/* of vectors */
+	EcpDeviceFile sorted;		/* of no bytes until they have been sorted */
+	bool		silent;			/* report nothing */
 	int64		nvectors;
 	int		   *workers;
 	int			nworkers;
@@ -138,6 +132,8 @@ bench_report(BenchState *state, const char *test, const char *variant,
 	Datum		values[8];
 	bool		nulls[8] = {0};
 
+	if (state->silent)
+		return;
 	values[0] = CStringGetTextDatum(test);
 	values[1] = CStringGetTextDatum(variant);
 	values[2] = Int32GetDatum(workers);
@@ -151,6 +147,36 @@ bench_report(BenchState *state, const char *test, const char *variant,
 	ereport(DEBUG1,
 			(errmsg_internal("%s, %s, size " INT64_FORMAT ", %d workers: %.3f s",
 							 test, variant, size, workers, seconds)));
+}
+
+/*
+ * Run a job with the n-th number of workers, on a file that is cold.  Returns how
+ * many there were.
+ */
+static int
+bench_run(const BenchState *state, EcpJob job, const void *task, Size task_bytes,
+		  int n, const EcpDeviceFile *file, Size shared_bytes, void *shared,
+		  EcpJobResult *sum)
+{
+	EcpJobResult results[ECP_JOB_WORKERS_MAX];
+	int			launched;
+
+	Assert(n >= 0 && n < state->nworkers);
+	ecp_device_file_forget(file, true);
+	launched = ecp_job_run(job, task, task_bytes, state->workers[n],
+						   shared_bytes, shared, results);
+	ecp_job_sum(results, launched, sum);
+	return launched;
+}
+
+/* What the jobs on vectors of a file have in common. */
+static BenchTask
+bench_task(const BenchState *state, const EcpDeviceFile *file)
+{
+	BenchTask	task = {.nvectors = state->nvectors,.k = state->k,.buffer_bytes = state->buffer_bytes};
+
+	strlcpy(task.path, file->path, sizeof(task.path));
+	return task;
 }
 
 /* The section of this worker: its first vector, and their number. */
@@ -236,51 +262,46 @@ ecp_bench_knn(const EcpJobContext *context, const void *arg,
 	pfree(buffer);
 }
 
+/* One pass; the workers' lists are merged into the first one's. */
+static void
+bench_knn_pass(BenchState *state, int w, int ninputs)
+{
+	BenchTask	task = bench_task(state, &state->file);
+	EcpJobResult sum;
+	Size		per_worker = mul_size(ninputs, task.k);
+	Size		bytes = mul_size(mul_size(per_worker, state->workers[w]),
+								 sizeof(float8));
+	float8	   *shared = palloc0(bytes);
+	double		check = 0;
+	int			launched;
+
+	task.ninputs = ninputs;
+	launched = bench_run(state, EcpJobOf(ecp_bench_knn), &task, sizeof(task),
+						 w, &state->file, bytes, shared, &sum);
+	for (int input = 0; input < ninputs; input++)
+	{
+		float8	   *best = shared + (Size) input * task.k;
+
+		for (int o = 1; o < launched; o++)
+		{
+			for (int at = 0; at < task.k; at++)
+				knn_push(best, task.k, best[o * per_worker + at]);
+		}
+		for (int at = 0; at < task.k; at++)
+			check += best[at];
+	}
+	bench_report(state, "knn", "pass", launched, ninputs, sum.finish_s, &sum,
+				 check);
+	pfree(shared);
+}
+
 static void
 bench_knn(BenchState *state)
 {
 	for (int w = 0; w < state->nworkers; w++)
 	{
 		for (int i = 0; i < state->ninputs; i++)
-		{
-			BenchTask	task = {.nvectors = state->nvectors};
-			EcpJobResult results[ECP_JOB_WORKERS_MAX];
-			EcpJobResult sum;
-			Size		per_worker;
-			float8	   *shared;
-			double		check = 0;
-			int			launched;
-
-			strlcpy(task.path, state->file.path, sizeof(task.path));
-			task.ninputs = state->inputs[i];
-			task.k = state->k;
-			per_worker = mul_size(task.ninputs, task.k);
-			shared = palloc0(mul_size(mul_size(per_worker, state->workers[w]),
-									  sizeof(float8)));
-			ecp_device_file_forget(&state->file, true);
-			launched = ecp_job_run(EcpJobOf(ecp_bench_knn), &task, sizeof(task),
-								   state->workers[w],
-								   per_worker * state->workers[w] * sizeof(float8),
-								   shared, results);
-			ecp_job_sum(results, launched, &sum);
-
-			/* merge the workers' lists into the first one's */
-			for (int input = 0; input < task.ninputs; input++)
-			{
-				float8	   *best = shared + (Size) input * task.k;
-
-				for (int o = 1; o < launched; o++)
-				{
-					for (int at = 0; at < task.k; at++)
-						knn_push(best, task.k, best[o * per_worker + at]);
-				}
-				for (int at = 0; at < task.k; at++)
-					check += best[at];
-			}
-			bench_report(state, "knn", "pass", launched, task.ninputs,
-						 sum.finish_s, &sum, check);
-			pfree(shared);
-		}
+			bench_knn_pass(state, w, state->inputs[i]);
 	}
 }
 
@@ -438,50 +459,49 @@ bench_merge(const BenchTask *task, int nworkers, const char *runs_path,
 	return check;
 }
 
-/* Sort the file once for each number of workers; keeps the last result. */
+/*
+ * Sort the file with the n-th number of workers into state->sorted.
+ */
 static void
-bench_sort(BenchState *state, EcpDeviceFile *sorted, bool report)
+bench_sort_once(BenchState *state, int w, const EcpDeviceFile *runs)
+{
+	BenchTask	task = bench_task(state, &state->file);
+	EcpJobResult sum;
+	EcpJobResult merged = {0};
+	instr_time	start;
+	double		merge_s;
+	double		check;
+	int			launched;
+
+	strlcpy(task.out_path, runs->path, sizeof(task.out_path));
+	launched = bench_run(state, EcpJobOf(ecp_bench_sort), &task, sizeof(task),
+						 w, &state->file, 0, NULL, &sum);
+	ecp_device_file_forget(runs, true);
+
+	INSTR_TIME_SET_CURRENT(start);
+	check = bench_merge(&task, launched, runs->path, &state->sorted);
+	merge_s = ecp_job_elapsed(start);
+	merged.ops = state->nvectors;
+	merged.bytes = 2 * state->sorted.bytes;
+	bench_report(state, "sort", "runs", launched, state->nvectors,
+				 sum.finish_s, &sum, 0);
+	bench_report(state, "sort", "merge", launched, state->nvectors,
+				 merge_s, &merged, check);
+	sum.bytes += merged.bytes;
+	bench_report(state, "sort", "total", launched, state->nvectors,
+				 sum.finish_s + merge_s, &sum, check);
+}
+
+/* Sort with each number of workers; where nothing is reported, with the last one. */
+static void
+bench_sort(BenchState *state)
 {
 	EcpDeviceFile runs;
 
 	ecp_device_file_create(state->tablespace, &runs);
 	ecp_device_file_fill(&runs, state->file.bytes, get_float8_infinity(), NULL, NULL);
-	for (int w = report ? 0 : state->nworkers - 1; w < state->nworkers; w++)
-	{
-		BenchTask	task = {.nvectors = state->nvectors};
-		EcpJobResult results[ECP_JOB_WORKERS_MAX];
-		EcpJobResult sum;
-		EcpJobResult merged = {0};
-		instr_time	start;
-		double		merge_s;
-		double		check;
-		int			launched;
-
-		strlcpy(task.path, state->file.path, sizeof(task.path));
-		strlcpy(task.out_path, runs.path, sizeof(task.out_path));
-		task.buffer_bytes = state->buffer_bytes;
-		ecp_device_file_forget(&state->file, true);
-		launched = ecp_job_run(EcpJobOf(ecp_bench_sort), &task, sizeof(task),
-							   state->workers[w], 0, NULL, results);
-		ecp_job_sum(results, launched, &sum);
-		ecp_device_file_forget(&runs, true);
-
-		INSTR_TIME_SET_CURRENT(start);
-		check = bench_merge(&task, launched, runs.path, sorted);
-		merge_s = ecp_job_elapsed(start);
-		ecp_device_file_forget(sorted, true);
-		if (!report)
-			continue;
-		merged.ops = state->nvectors;
-		merged.bytes = 2 * sorted->bytes;
-		bench_report(state, "sort", "runs", launched, state->nvectors,
-					 sum.finish_s, &sum, 0);
-		bench_report(state, "sort", "merge", launched, state->nvectors,
-					 merge_s, &merged, check);
-		sum.bytes += merged.bytes;
-		bench_report(state, "sort", "total", launched, state->nvectors,
-					 sum.finish_s + merge_s, &sum, check);
-	}
+	for (int w = state->silent ? state->nworkers - 1 : 0; w < state->nworkers; w++)
+		bench_sort_once(state, w, &runs);
 	ecp_device_file_close(&runs);
 }
 
@@ -577,26 +597,26 @@ ecp_bench_search(const EcpJobContext *context, const void *arg,
 }
 
 static void
-bench_search(BenchState *state, const EcpDeviceFile *sorted)
+bench_search(BenchState *state)
 {
-	static const int every[BENCH_SEARCH_LINES] = {0, 1024};
+	static const int every[] = {0, 1024};
 
+	state->silent = true;
+	if (state->sorted.bytes == 0)
+		bench_sort(state);
+	state->silent = false;
 	for (int e = 0; e < lengthof(every); e++)
 	{
 		for (int w = 0; w < state->nworkers; w++)
 		{
-			BenchTask	task = {.nvectors = state->nvectors};
-			EcpJobResult results[ECP_JOB_WORKERS_MAX];
+			BenchTask	task = bench_task(state, &state->sorted);
 			EcpJobResult sum;
 			int			launched;
 
-			strlcpy(task.path, sorted->path, sizeof(task.path));
 			task.ninputs = 256;
 			task.index_every = every[e];
-			ecp_device_file_forget(sorted, true);
-			launched = ecp_job_run(EcpJobOf(ecp_bench_search), &task, sizeof(task),
-								   state->workers[w], 0, NULL, results);
-			ecp_job_sum(results, launched, &sum);
+			launched = bench_run(state, EcpJobOf(ecp_bench_search), &task,
+								 sizeof(task), w, &state->sorted, 0, NULL, &sum);
 			bench_report(state, "search", every[e] ? "indexed" : "plain",
 						 launched, task.ninputs, sum.counted_s, &sum,
 						 sum.found);
@@ -605,43 +625,53 @@ bench_search(BenchState *state, const EcpDeviceFile *sorted)
 }
 
 /*
- * Block transfer
+ * Block transfer, on another file than the vectors', since it overwrites it.
  */
 static void
 bench_block(BenchState *state)
 {
-	static const int sizes[BENCH_BLOCK_SIZES] = {4096, 16384, 65536, 262144, 1048576};
-	static const char *const variants[BENCH_BLOCK_VARIANTS] = {
+	static const int sizes[] = {4096, 16384, 65536, 262144, 1048576};
+	static const char *const variants[] = {
 		"sequential read", "random read", "sequential write", "random write"
 	};
+	EcpDeviceFile file;
 
-	for (int v = 0; v < lengthof(variants); v++)
+	ecp_device_file_create(state->tablespace, &file);
+	ecp_device_file_fill(&file, state->file.bytes, get_float8_infinity(),
+						 NULL, NULL);
+	for (int i = 0; i < lengthof(variants) * lengthof(sizes) * state->nworkers; i++)
 	{
-		for (int s = 0; s < lengthof(sizes); s++)
-		{
-			for (int w = 0; w < state->nworkers; w++)
-			{
-				EcpTransferTask task = {.block_bytes = sizes[s]};
-				EcpJobResult results[ECP_JOB_WORKERS_MAX];
-				EcpJobResult sum;
-				int			launched;
+		int			v = i / (lengthof(sizes) * state->nworkers);
+		EcpTransferTask task = {.block_bytes = sizes[i / state->nworkers % lengthof(sizes)]};
+		EcpJobResult sum;
+		int			launched;
 
-				strlcpy(task.path, state->file.path, sizeof(task.path));
-				task.write = task.sync_end = v >= 2;
-				task.random = v % 2 == 1;
-				task.misalign = BENCH_MISALIGN;
-				task.file_bytes = state->file.bytes;
-				task.max_seconds = state->seconds;
-				ecp_device_file_forget(&state->file, true);
-				launched = ecp_job_run(EcpJobOf(ecp_job_transfer), &task, sizeof(task),
-									   state->workers[w], 0, NULL, results);
-				ecp_job_sum(results, launched, &sum);
-				bench_report(state, "block", variants[v], launched, sizes[s],
-							 sum.counted_s, &sum, 0);
-			}
-		}
+		strlcpy(task.path, file.path, sizeof(task.path));
+		task.write = task.sync_end = v >= 2;
+		task.random = v % 2 == 1;
+		task.misalign = BENCH_MISALIGN;
+		task.file_bytes = file.bytes;
+		task.max_seconds = state->seconds;
+		launched = bench_run(state, EcpJobOf(ecp_job_transfer), &task,
+							 sizeof(task), i % state->nworkers, &file, 0, NULL, &sum);
+		bench_report(state, "block", variants[v], launched, task.block_bytes,
+					 sum.counted_s, &sum, 0);
 	}
+	ecp_device_file_close(&file);
 }
+
+static const struct
+{
+	const char *name;
+	void		(*run) (BenchState *state);
+}			bench_tests[] =
+
+{
+	{"block", bench_block},
+	{"knn", bench_knn},
+	{"sort", bench_sort},
+	{"search", bench_search},
+};
 
 /* Write the vectors. */
 static void
@@ -703,20 +733,6 @@ bench_arguments(FunctionCallInfo fcinfo, BenchState *state)
 						BENCH_K_MAX)));
 }
 
-/* On another file than the vectors', since it overwrites it. */
-static void
-bench_block_file(BenchState *state)
-{
-	EcpDeviceFile vectors = state->file;
-
-	ecp_device_file_create(state->tablespace, &state->file);
-	ecp_device_file_fill(&state->file, vectors.bytes, get_float8_infinity(),
-						 NULL, NULL);
-	bench_block(state);
-	ecp_device_file_close(&state->file);
-	state->file = vectors;
-}
-
 /*
  * ecp_bench(tablespace, tests, workers, file_bytes, seconds, inputs, k,
  *			 buffer_bytes)
@@ -728,46 +744,31 @@ ecp_bench(PG_FUNCTION_ARGS)
 	Datum	   *tests;
 	bool	   *nulls;
 	int			ntests;
-	EcpDeviceFile sorted;
-	bool		is_sorted = false;
 
 	bench_arguments(fcinfo, &state);
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false,
 					  TYPALIGN_INT, &tests, &nulls, &ntests);
 	InitMaterializedSRF(fcinfo, 0);
 	state.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-
 	ecp_device_file_create(state.tablespace, &state.file);
-	ecp_device_file_create(state.tablespace, &sorted);
+	ecp_device_file_create(state.tablespace, &state.sorted);
 	bench_fill(&state);
 	for (int i = 0; i < ntests; i++)
 	{
-		char	   *test = nulls[i] ? pstrdup("null") :
+		char	   *name = nulls[i] ? pstrdup("null") :
 			TextDatumGetCString(tests[i]);
+		int			t = 0;
 
-		if (strcmp(test, "knn") == 0)
-		{
-			bench_knn(&state);
-		}
-		else if (strcmp(test, "sort") == 0 || strcmp(test, "search") == 0)
-		{
-			if (test[1] == 'o' || !is_sorted)
-				bench_sort(&state, &sorted, test[1] == 'o');
-			is_sorted = true;
-			if (test[1] == 'e')
-				bench_search(&state, &sorted);
-		}
-		else if (strcmp(test, "block") == 0)
-		{
-			bench_block_file(&state);
-		}
-		else
+		while (t < lengthof(bench_tests) && strcmp(bench_tests[t].name, name) != 0)
+			t++;
+		if (t == lengthof(bench_tests))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("unrecognized benchmark \"%s\"", test),
+					 errmsg("unrecognized benchmark \"%s\"", name),
 					 errhint("Valid benchmarks are \"block\", \"knn\", \"sort\" and \"search\".")));
+		bench_tests[t].run(&state);
 	}
-	ecp_device_file_close(&sorted);
+	ecp_device_file_close(&state.sorted);
 	ecp_device_file_close(&state.file);
 	return (Datum) 0;
 }

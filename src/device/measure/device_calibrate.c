@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * device_calibrate.c
- *	  What ecp_calibrate() measures with: a file, transfers of its blocks, and
- *	  the line through delays.
+ *	  What ecp_calibrate() measures with: a file, and transfers of its blocks.
  *
  * Which transfers, in what time, and what follows from them, is PL/pgSQL,
  * _ecp_calibrate() in sql/ecp_storage--1.0.sql.  It and the functions of this file
@@ -14,7 +13,6 @@
  */
 #include "postgres.h"
 
-#include <math.h>
 #include <unistd.h>
 
 #include "access/htup_details.h"
@@ -27,124 +25,17 @@
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
 
-#include "base/user_array.h"
-#include "device/measure/device_file.h"
-#include "device/measure/device_job.h"
+#include "device/measure/device_measure.h"
 
 #define CAL_BLOCK_MAX	(64 * 1024 * 1024)
-#define FIT_POINTS_MAX	1000000
 
 PG_FUNCTION_INFO_V1(ecp_calibrate);
 PG_FUNCTION_INFO_V1(ecp_calibrate_fill);
 PG_FUNCTION_INFO_V1(ecp_calibrate_transfer);
-PG_FUNCTION_INFO_V1(ecp_delay_fit);
 PG_FUNCTION_INFO_V1(ecp_processors);
 
 /* The file that is measured; of no bytes if there is none. */
 static EcpDeviceFile cal_file;
-
-/*
- * cal_fit
- *		Least squares of relative errors: delay = latency + size / throughput.
- *
- * Delays are in microseconds, sizes in bytes; throughput in bytes per
- * microsecond, which is MB/s.  A negative latency or throughput has no
- * meaning: the line is then put through the origin.  With fewer than two
- * sizes there is no line, and r2 is 0.
- */
-static void
-cal_fit(int n, const double *sizes, const double *delays,
-		double *latency_us, double *mb_s, double *r2)
-{
-	double		sw = 0;
-	double		sx = 0;
-	double		sy = 0;
-	double		sxx = 0;
-	double		sxy = 0;
-	double		det;
-	double		slope = 0;
-	double		residual = 0;
-	double		total = 0;
-
-	Assert(n >= 1);
-	for (int i = 0; i < n; i++)
-	{
-		double		w = 1.0 / (delays[i] * delays[i]);
-
-		sw += w;
-		sx += w * sizes[i];
-		sy += w * delays[i];
-		sxx += w * sizes[i] * sizes[i];
-		sxy += w * sizes[i] * delays[i];
-	}
-	det = sw * sxx - sx * sx;
-	*latency_us = 0;
-	if (n >= 2 && det > 0)
-	{
-		slope = (sw * sxy - sx * sy) / det;
-		*latency_us = (sy - slope * sx) / sw;
-	}
-	if (slope <= 0 || *latency_us < 0)
-	{
-		slope = sxy / sxx;
-		*latency_us = 0;
-	}
-	for (int i = 0; i < n; i++)
-	{
-		double		w = 1.0 / (delays[i] * delays[i]);
-		double		error = delays[i] - *latency_us - slope * sizes[i];
-		double		spread = delays[i] - sy / sw;
-
-		residual += w * error * error;
-		total += w * spread * spread;
-	}
-	*mb_s = 1.0 / slope;
-	*r2 = total > 0 ? 1.0 - residual / total : 0;
-	if (!isfinite(*latency_us) || !isfinite(*mb_s) || !isfinite(*r2))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("sizes or delays are out of range")));
-}
-
-/*
- * ecp_delay_fit(sizes, delays)
- */
-Datum
-ecp_delay_fit(PG_FUNCTION_ARGS)
-{
-	double	   *numbers[2];
-	int			n[2];
-	Datum		values[4];
-	bool		nulls[4] = {0};
-	double		latency_us;
-	double		mb_s;
-	double		r2;
-
-	for (int a = 0; a < 2; a++)
-	{
-		numbers[a] = ecp_user_array_float8(PG_GETARG_ARRAYTYPE_P(a),
-										   a == 0 ? "sizes" : "delays", 0,
-										   FIT_POINTS_MAX, &n[a]);
-		for (int i = 0; i < n[a]; i++)
-		{
-			if (!(numbers[a][i] > 0))
-				ereport(ERROR,
-						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						 errmsg("sizes and delays must be positive")));
-		}
-	}
-	if (n[0] != n[1] || n[0] < 2)
-		ereport(ERROR,
-				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 errmsg("as many sizes as delays must be given, and at least two")));
-
-	cal_fit(n[0], numbers[0], numbers[1], &latency_us, &mb_s, &r2);
-	values[0] = Float8GetDatum(latency_us);
-	values[1] = Float8GetDatum(mb_s);
-	values[2] = Float8GetDatum(r2);
-	values[3] = Float8GetDatum(latency_us * mb_s);
-	PG_RETURN_DATUM(ecp_user_row(fcinfo, lengthof(values), values, nulls));
-}
 
 /*
  * ecp_processors()

@@ -29,12 +29,13 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "port/atomics.h"
 #include "storage/condition_variable.h"
 #include "storage/fd.h"
 #include "storage/shm_toc.h"
 #include "utils/wait_event.h"
 
-#include "device/measure/device_job.h"
+#include "device/measure/device_measure.h"
 
 #define JOB_KEY_STATE		UINT64CONST(0xEC9D000000000001)
 #define JOB_KEY_TASK		UINT64CONST(0xEC9D000000000002)
@@ -75,65 +76,49 @@ ecp_job_open(const char *path, int flags)
 	return fd;
 }
 
+/* Read or write all of the bytes. */
+static void
+job_transfer(int fd, char *buffer, size_t bytes, off_t offset,
+			 const char *path, bool write)
+{
+	Assert(fd >= 0 && bytes > 0 && offset >= 0);
+	pgstat_report_wait_start(ecp_wait_event(ECP_WAIT_DEVICE));
+	for (size_t done = 0; done < bytes;)
+	{
+		ssize_t		n = write ?
+			pwrite(fd, buffer + done, bytes - done, offset + done) :
+			pread(fd, buffer + done, bytes - done, offset + done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n == 0 && !write)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("file \"%s\" is shorter than expected", path)));
+		if (n == 0)
+			errno = ENOSPC;
+		if (n <= 0)
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 write ? errmsg("could not write to file \"%s\": %m", path) :
+					 errmsg("could not read file \"%s\": %m", path)));
+		done += n;
+	}
+	pgstat_report_wait_end();
+}
+
 void
 ecp_job_read(int fd, void *buffer, size_t bytes, off_t offset,
 			 const char *path)
 {
-	size_t		done = 0;
-
-	Assert(fd >= 0 && bytes > 0 && offset >= 0);
-	pgstat_report_wait_start(ecp_wait_event(ECP_WAIT_DEVICE));
-	while (done < bytes)
-	{
-		ssize_t		got = pread(fd, (char *) buffer + done, bytes - done,
-								offset + done);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-		{
-			pgstat_report_wait_end();
-			if (got == 0)
-				ereport(ERROR,
-						(errcode(ERRCODE_DATA_CORRUPTED),
-						 errmsg("file \"%s\" is shorter than expected",
-								path)));
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not read file \"%s\": %m", path)));
-		}
-		done += got;
-	}
-	pgstat_report_wait_end();
+	job_transfer(fd, buffer, bytes, offset, path, false);
 }
 
 void
 ecp_job_write(int fd, const void *buffer, size_t bytes, off_t offset,
 			  const char *path)
 {
-	size_t		done = 0;
-
-	Assert(fd >= 0 && bytes > 0 && offset >= 0);
-	pgstat_report_wait_start(ecp_wait_event(ECP_WAIT_DEVICE));
-	while (done < bytes)
-	{
-		ssize_t		put = pwrite(fd, (const char *) buffer + done,
-								 bytes - done, offset + done);
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put <= 0)
-		{
-			pgstat_report_wait_end();
-			if (put == 0)
-				errno = ENOSPC;
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not write to file \"%s\": %m", path)));
-		}
-		done += put;
-	}
-	pgstat_report_wait_end();
+	job_transfer(fd, unconstify(void *, buffer), bytes, offset, path, true);
 }
 
 void

@@ -29,7 +29,7 @@
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
 
-#include "device/measure/device_job.h"
+#include "device/measure/device_measure.h"
 
 #define MEMORY_SMALL_BYTES	(32 * 1024)
 #define MEMORY_LARGE_BYTES	(4 * 1024 * 1024)
@@ -39,107 +39,78 @@
 
 PG_FUNCTION_INFO_V1(ecp_memory_bench);
 
-typedef struct MemoryBuffers
+enum
 {
-	char	   *mapped;			/* large, shared */
-	char	   *segment;		/* large, dynamic shared memory */
-	char	   *small;			/* local */
-	char	   *large;			/* local */
-} MemoryBuffers;
-
-/* One call of a function; returns the bytes that it transferred. */
-typedef Size (*MemoryFunction) (MemoryBuffers *b, int round);
-
-static Size
-memory_isb(MemoryBuffers *b, int round)
-{
-	memset(b->mapped, round, MEMORY_LARGE_BYTES);
-	return MEMORY_LARGE_BYTES;
-}
-
-static Size
-memory_ipcisb(MemoryBuffers *b, int round)
-{
-	memset(b->segment, round, MEMORY_LARGE_BYTES);
-	return MEMORY_LARGE_BYTES;
-}
-
-static Size
-memory_islb(MemoryBuffers *b, int round)
-{
-	memset(b->small, round, MEMORY_SMALL_BYTES);
-	return MEMORY_SMALL_BYTES;
-}
-
-static Size
-memory_illb(MemoryBuffers *b, int round)
-{
-	memset(b->large, round, MEMORY_LARGE_BYTES);
-	return MEMORY_LARGE_BYTES;
-}
-
-static Size
-memory_csltsb(MemoryBuffers *b, int round)
-{
-	int			places = MEMORY_LARGE_BYTES / MEMORY_SMALL_BYTES;
-
-	memcpy(b->mapped + (round % places) * MEMORY_SMALL_BYTES, b->small,
-		   MEMORY_SMALL_BYTES);
-	return MEMORY_SMALL_BYTES;
-}
-
-static Size
-memory_clltsb(MemoryBuffers *b, int round)
-{
-	memcpy(b->mapped, b->large, MEMORY_LARGE_BYTES);
-	return MEMORY_LARGE_BYTES;
-}
-
-static Size
-memory_ssltsb(MemoryBuffers *b, int round)
-{
-	const uint64 *from = (const uint64 *) b->small;
-	volatile uint64 *to = (volatile uint64 *) b->mapped;
-	int			words = MEMORY_LARGE_BYTES / sizeof(uint64);
-	int			at = round;
-
-	for (int i = 0; i < MEMORY_SMALL_BYTES / (int) sizeof(uint64); i++)
-	{
-		at = (at + MEMORY_STRIDE) % words;
-		to[at] = from[i];
-	}
-	return MEMORY_SMALL_BYTES;
-}
-
-static const struct
-{
-	const char *name;
-	MemoryFunction function;
-}			memory_functions[] =
-
-{
-	{"ISB", memory_isb},
-	{"IPCISB", memory_ipcisb},
-	{"ISLB", memory_islb},
-	{"ILLB", memory_illb},
-	{"CSLTSB", memory_csltsb},
-	{"CLLTSB", memory_clltsb},
-	{"SSLTSB", memory_ssltsb},
+	MEMORY_MAPPED,				/* large, shared */
+	MEMORY_SEGMENT,				/* large, dynamic shared memory */
+	MEMORY_SMALL,				/* local */
+	MEMORY_LARGE,				/* local */
+	MEMORY_BUFFERS
 };
 
+typedef struct MemoryTest
+{
+	const char *name;
+	enum
+	{
+		MEMORY_SET, MEMORY_COPY, MEMORY_SHUFFLE
+	}			kind;
+	int			to;
+	int			from;
+	Size		bytes;
+} MemoryTest;
+
+static const MemoryTest memory_tests[] = {
+	{"ISB", MEMORY_SET, MEMORY_MAPPED, 0, MEMORY_LARGE_BYTES},
+	{"IPCISB", MEMORY_SET, MEMORY_SEGMENT, 0, MEMORY_LARGE_BYTES},
+	{"ISLB", MEMORY_SET, MEMORY_SMALL, 0, MEMORY_SMALL_BYTES},
+	{"ILLB", MEMORY_SET, MEMORY_LARGE, 0, MEMORY_LARGE_BYTES},
+	{"CSLTSB", MEMORY_COPY, MEMORY_MAPPED, MEMORY_SMALL, MEMORY_SMALL_BYTES},
+	{"CLLTSB", MEMORY_COPY, MEMORY_MAPPED, MEMORY_LARGE, MEMORY_LARGE_BYTES},
+	{"SSLTSB", MEMORY_SHUFFLE, MEMORY_MAPPED, MEMORY_SMALL, MEMORY_SMALL_BYTES},
+};
+
+/* Transfer the bytes of a test once. */
+static void
+memory_transfer(const MemoryTest *test, char **buffers, int round)
+{
+	char	   *to = buffers[test->to];
+	const uint64 *words = (const uint64 *) buffers[test->from];
+	int			at = round;
+
+	switch (test->kind)
+	{
+		case MEMORY_SET:
+			memset(to, round, test->bytes);
+			break;
+		case MEMORY_COPY:
+			memcpy(to + round % (MEMORY_LARGE_BYTES / test->bytes) * test->bytes,
+				   buffers[test->from], test->bytes);
+			break;
+		case MEMORY_SHUFFLE:
+			for (Size i = 0; i < test->bytes / sizeof(uint64); i++)
+			{
+				at = (at + MEMORY_STRIDE) % (int) (MEMORY_LARGE_BYTES / sizeof(uint64));
+				((volatile uint64 *) to)[at] = words[i];
+			}
+			break;
+	}
+}
+
 static double
-memory_mb_s(MemoryFunction function, MemoryBuffers *buffers, double seconds)
+memory_mb_s(const MemoryTest *test, char **buffers, double seconds)
 {
 	double		bytes = 0;
 	double		elapsed = 0;
 	instr_time	start;
 
 	Assert(seconds > 0);
-	(void) function(buffers, 0);	/* touch the pages */
+	memory_transfer(test, buffers, 0);	/* touch the pages */
 	INSTR_TIME_SET_CURRENT(start);
 	for (int round = 1; elapsed < seconds; round++)
 	{
-		bytes += function(buffers, round);
+		memory_transfer(test, buffers, round);
+		bytes += test->bytes;
 		if (round % 16 == 0)
 		{
 			CHECK_FOR_INTERRUPTS();
@@ -158,7 +129,7 @@ ecp_memory_bench(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	double		seconds = PG_GETARG_FLOAT8(0);
-	MemoryBuffers buffers;
+	char	   *buffers[MEMORY_BUFFERS];
 	dsm_segment *segment;
 
 	if (!(seconds > 0 && seconds <= 60))
@@ -167,33 +138,33 @@ ecp_memory_bench(PG_FUNCTION_ARGS)
 				 errmsg("time of each function must be from 0 to 60 seconds")));
 	InitMaterializedSRF(fcinfo, 0);
 	segment = dsm_create(MEMORY_LARGE_BYTES, 0);
-	buffers.segment = dsm_segment_address(segment);
-	buffers.small = palloc(MEMORY_SMALL_BYTES);
-	buffers.large = palloc(MEMORY_LARGE_BYTES);
-	buffers.mapped = mmap(NULL, MEMORY_LARGE_BYTES, PROT_READ | PROT_WRITE,
-						  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (buffers.mapped == MAP_FAILED)
+	buffers[MEMORY_SEGMENT] = dsm_segment_address(segment);
+	buffers[MEMORY_SMALL] = palloc(MEMORY_SMALL_BYTES);
+	buffers[MEMORY_LARGE] = palloc(MEMORY_LARGE_BYTES);
+	buffers[MEMORY_MAPPED] = mmap(NULL, MEMORY_LARGE_BYTES, PROT_READ | PROT_WRITE,
+								  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (buffers[MEMORY_MAPPED] == MAP_FAILED)
 		ereport(ERROR,
 				(errcode(ERRCODE_OUT_OF_MEMORY),
 				 errmsg("could not map shared memory: %m")));
 
 	PG_TRY();
 	{
-		for (int i = 0; i < lengthof(memory_functions); i++)
+		for (int i = 0; i < lengthof(memory_tests); i++)
 		{
 			Datum		values[2];
 			bool		nulls[2] = {0};
 
-			values[0] = CStringGetTextDatum(memory_functions[i].name);
-			values[1] = Float8GetDatum(memory_mb_s(memory_functions[i].function,
-												   &buffers, seconds));
+			values[0] = CStringGetTextDatum(memory_tests[i].name);
+			values[1] = Float8GetDatum(memory_mb_s(&memory_tests[i], buffers,
+												   seconds));
 			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc,
 								 values, nulls);
 		}
 	}
 	PG_FINALLY();
 	{
-		munmap(buffers.mapped, MEMORY_LARGE_BYTES);
+		munmap(buffers[MEMORY_MAPPED], MEMORY_LARGE_BYTES);
 	}
 	PG_END_TRY();
 	dsm_detach(segment);

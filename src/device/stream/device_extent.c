@@ -48,6 +48,7 @@
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "nodes/parsenodes.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
@@ -55,15 +56,16 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/plancache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "base/block_hint.h"
 #include "base/compat.h"
+#include "base/stop_point.h"
 #include "base/user_index.h"
-#include "device/measure/device_job.h"
-#include "device/measure/device_sql.h"
+#include "device/measure/device_measure.h"
 #include "device/stream/device_extent.h"
 
 #define EXTENT_SIDE_MAX		65536
@@ -114,6 +116,75 @@ typedef struct WindowTask
 	int			pixel_bytes;
 	int			reduce;
 } WindowTask;
+
+/* The schema-qualified, quoted name of a relation; an error if there is none. */
+char *
+ecp_extent_relname(Oid relid)
+{
+	char	   *relname = get_rel_name(relid);
+	char	   *nspname = get_namespace_name(get_rel_namespace(relid));
+
+	if (relname == NULL || nspname == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
+	return quote_qualified_identifier(nspname, relname);
+}
+
+/* Is this the first relation of the query that was analyzed? */
+static bool
+plan_reads(SPIPlanPtr plan, Oid relid)
+{
+	CachedPlanSource *source = linitial(SPI_plan_get_plan_sources(plan));
+	Query	   *query = linitial_node(Query, source->query_list);
+	RangeTblEntry *rte = linitial_node(RangeTblEntry, query->rtable);
+
+	return rte->rtekind == RTE_RELATION && rte->relid == relid;
+}
+
+/*
+ * ecp_extent_select
+ *		Execute a SELECT whose first relation is "relid", which the caller has
+ *		locked, by the name that ecp_extent_relname() gave.
+ *
+ * *plan is NULL at first, and is kept for the next call.  The search path is one
+ * that others cannot change, and the text names no functions of ours, which could
+ * have overloads that fit better (tools/check_sql.sh).  But the schema of a user's
+ * table may be renamed before the text is analyzed, and another take its place,
+ * where a view could run functions of its owner as the caller: so what the name has
+ * been found to be is looked at before anything is executed.
+ */
+void
+ecp_extent_select(Oid relid, const char *text, SPIPlanPtr *plan, int nargs,
+				  Oid *types, int options, Datum *values)
+{
+	int			rc;
+
+	while (*plan == NULL || !SPI_plan_is_valid(*plan))
+	{
+		if (*plan != NULL)
+			SPI_freeplan(*plan);
+		ECP_STOP_POINT("sql-select");
+		*plan = SPI_prepare_cursor(text, nargs, types, options);
+		if (*plan == NULL)
+			elog(ERROR, "could not prepare \"%s\": %s", text,
+				 SPI_result_code_string(SPI_result));
+	}
+	if (!plan_reads(*plan, relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("schema \"%s\" was renamed concurrently",
+						get_namespace_name(get_rel_namespace(relid)))));
+
+	/*
+	 * A valid plan is not analyzed again: nothing waits for a lock, and so
+	 * learns of changes, before that is decided.
+	 */
+	rc = SPI_execute_plan(*plan, values, NULL, true, 0);
+	if (rc != SPI_OK_SELECT)
+		elog(ERROR, "could not execute \"%s\": %s", text,
+			 SPI_result_code_string(rc));
+}
 
 /*
  * Does the table have this column?  Complains if it does, but of another type: the
@@ -181,7 +252,7 @@ ecp_extent_load_stripes(Oid parent, EcpStripes *stripes)
 	List	   *relids;
 	ListCell   *lc;
 
-	(void) ecp_sql_relname(parent); /* an error if there is none */
+	(void) ecp_extent_relname(parent);	/* an error if there is none */
 	/* before locking, so that a user cannot block the tables of others */
 	if (pg_class_aclcheck(parent, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(parent));
@@ -301,7 +372,7 @@ EcpExtentReader *
 ecp_extent_open(Oid leaf, int axes)
 {
 	EcpExtentReader *reader = palloc0_object(EcpExtentReader);
-	char	   *relname = ecp_sql_relname(leaf);
+	char	   *relname = ecp_extent_relname(leaf);
 
 	Assert(OidIsValid(leaf));
 	Assert(axes == 0 || axes == 2 || axes == 3);
@@ -411,9 +482,9 @@ ecp_extent_read(EcpExtentReader *reader, int32 stream, TimestampTz t,
 	}
 	indexes = ecp_indexes_fold(reader->leaf);
 	/* all frames are alike: not planned anew for the first five */
-	ecp_sql_select(reader->leaf, reader->text, &reader->plan,
-				   box ? 4 + reader->axes : 2, argtypes,
-				   box ? 0 : CURSOR_OPT_GENERIC_PLAN, values);
+	ecp_extent_select(reader->leaf, reader->text, &reader->plan,
+					  box ? 4 + reader->axes : 2, argtypes,
+					  box ? 0 : CURSOR_OPT_GENERIC_PLAN, values);
 	ecp_indexes_close(indexes);
 	table = SPI_tuptable;
 	n = (int) SPI_processed;

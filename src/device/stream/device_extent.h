@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "datatype/timestamp.h"
+#include "executor/spi.h"
 #include "storage/block.h"
 
 #define ECP_EXTENT_LEAVES_MAX	64
@@ -38,6 +39,10 @@ typedef struct EcpExtentReader EcpExtentReader;
 typedef void (*EcpExtentCallback) (int32 x, int32 y, const char *data,
 								   Size bytes, void *arg);
 
+extern char *ecp_extent_relname(Oid relid);
+extern void ecp_extent_select(Oid relid, const char *text, SPIPlanPtr *plan,
+							  int nargs, Oid *types, int options,
+							  Datum *values);
 extern int	ecp_extent_load_stripes(Oid parent, EcpStripes *stripes);
 extern BlockNumber ecp_extent_warm(Oid leaf, BlockNumber room);
 extern EcpExtentReader *ecp_extent_open(Oid leaf, int axes);

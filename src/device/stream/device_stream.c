@@ -54,9 +54,7 @@
 
 #include "base/user_array.h"
 #include "base/user_index.h"
-#include "device/measure/device_file.h"
-#include "device/measure/device_job.h"
-#include "device/measure/device_sql.h"
+#include "device/measure/device_measure.h"
 #include "device/stream/device_extent.h"
 
 #define STREAM_DEVICES_MAX	16
@@ -627,7 +625,7 @@ ecp_stream_bench_files(PG_FUNCTION_ARGS)
 static StreamTask *
 stream_load_frames(StreamTask *task, Oid parent, Size *task_bytes)
 {
-	char	   *relname = ecp_sql_relname(parent);
+	char	   *relname = ecp_extent_relname(parent);
 	Oid			argtypes[2] = {INT4OID, INT8OID};
 	SPIPlanPtr	streams = NULL;
 	SPIPlanPtr	frames = NULL;
@@ -639,11 +637,11 @@ stream_load_frames(StreamTask *task, Oid parent, Size *task_bytes)
 	for (int i = 0; i < task->stripes.nleaves; i++)
 		indexes = list_concat(indexes, ecp_indexes_fold(task->stripes.leaf[i]));
 	SPI_connect();
-	ecp_sql_select(parent,
-				   psprintf("SELECT DISTINCT stream FROM %s WHERE stream IS NOT NULL"
-							" ORDER BY stream LIMIT %d",
-							relname, task->nstreams),
-				   &streams, 0, NULL, 0, NULL);
+	ecp_extent_select(parent,
+					  psprintf("SELECT DISTINCT stream FROM %s WHERE stream IS NOT NULL"
+							   " ORDER BY stream LIMIT %d",
+							   relname, task->nstreams),
+					  &streams, 0, NULL, 0, NULL);
 	nstreams = SPI_processed;
 	if (nstreams < (uint64) task->nstreams)
 		ereport(ERROR,
@@ -664,11 +662,11 @@ stream_load_frames(StreamTask *task, Oid parent, Size *task_bytes)
 
 		values[0] = Int32GetDatum(task->stream_id[s]);
 		values[1] = Int64GetDatum((int64) ceil(task->fps[s] * task->slices));
-		ecp_sql_select(parent,
-					   psprintf("SELECT DISTINCT t FROM %s"
-								" WHERE stream OPERATOR(pg_catalog.=) $1 AND t IS NOT NULL"
-								" ORDER BY t LIMIT $2", relname),
-					   &frames, 2, argtypes, 0, values);
+		ecp_extent_select(parent,
+						  psprintf("SELECT DISTINCT t FROM %s"
+								   " WHERE stream OPERATOR(pg_catalog.=) $1 AND t IS NOT NULL"
+								   " ORDER BY t LIMIT $2", relname),
+						  &frames, 2, argtypes, 0, values);
 		if (SPI_processed == 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -1,17 +1,21 @@
 /*-------------------------------------------------------------------------
  *
- * device_job.h
- *	  Measured jobs: one function in several processes at the same time.
+ * device_measure.h
+ *	  Jobs in several processes, temporary files of a measurement.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef ECP_DEVICE_JOB_H
-#define ECP_DEVICE_JOB_H
+#ifndef ECP_DEVICE_MEASURE_H
+#define ECP_DEVICE_MEASURE_H
 
 #include "postgres.h"
 
-#include "port/atomics.h"
 #include "portability/instr_time.h"
+#include "storage/fd.h"
+
+/*
+ * device_job.c: one function in several processes at the same time.
+ */
 
 #define ECP_JOB_WORKERS_MAX		64
 
@@ -83,4 +87,26 @@ extern PGDLLEXPORT void ecp_job_transfer(const EcpJobContext *context,
 										 const void *task,
 										 EcpJobResult *result);
 
-#endif							/* ECP_DEVICE_JOB_H */
+/*
+ * device_file.c: files in the tablespace that is measured.
+ */
+
+/* Gone at the end of the transaction. */
+typedef struct EcpDeviceFile
+{
+	File		file;
+	char		path[MAXPGPATH];
+	int64		bytes;			/* of data in it */
+} EcpDeviceFile;
+
+extern Oid	ecp_device_file_tablespace(const char *name, const char *function);
+extern void ecp_device_file_create(Oid tablespace, EcpDeviceFile *file);
+extern void ecp_device_file_append(EcpDeviceFile *file, const void *data,
+								   int bytes);
+extern void ecp_device_file_fill(EcpDeviceFile *file, int64 bytes,
+								 double max_seconds, double *bytes_per_s,
+								 double *sync_s);
+extern void ecp_device_file_forget(const EcpDeviceFile *file, bool sync);
+extern void ecp_device_file_close(EcpDeviceFile *file);
+
+#endif							/* ECP_DEVICE_MEASURE_H */
