@@ -26,6 +26,8 @@
 
 #define CODE_ALIGN		64
 
+typedef float4 FourFloats __attribute__((vector_size(16), aligned(4), may_alias));
+
 struct EcpCodeQuery
 {
 	EcpMetric	metric;
@@ -128,9 +130,8 @@ ecp_code_rotate_back(float4 *x, int dims, uint64 seed)
 		int			first = (r % 2) * (dims - window);
 
 		ecp_kernels->f32_hadamard(x + first, no_signs, window, scale);
-		for (int i = first; i < first + window; i += 16)
-			*(EcpLaneNumbers *) (x + i) ^=
-				*(const EcpLaneNumbers *) (rotation->signs[r] + i);
+		for (int i = first; i < first + window; i++)
+			x[i] = rotation->signs[r][i] ? -x[i] : x[i];
 	}
 }
 
@@ -199,8 +200,8 @@ ecp_code_make(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
 	Assert(dims <= ECP_CODE_DIMS_MAX);
 
 	code_elements(elem, dims, row, r);
-	for (int i = 0; i < ndims; i += 16)
-		*(EcpLanes *) (r + i) -= *(const EcpLanes *) (c->elements + i);
+	for (int i = 0; i < ndims; i += 4)
+		*(FourFloats *) (r + i) -= *(const FourFloats *) (c->elements + i);
 	ecp_kernels->f32_dot_rows(r, ndims, (const char *) r, 0, 1, &row_norm2);
 	ecp_code_rotate(r, ndims, seed);
 	ecp_kernels->f32_signs(r, c->rotated, ndims, code, &row_sum, &leader_sum);

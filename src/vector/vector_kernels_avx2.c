@@ -19,7 +19,7 @@
 #include <math.h>
 
 #include "vector/vector_codes.h"
-#include "vector/vector_kernels_avx2.h"
+#include "vector/vector_kernels_avx2_u8.h"
 
 #ifdef ECP_HAVE_X86_KERNELS
 
@@ -27,10 +27,6 @@
 
 /* Registers of slots that rank_slots() works on at a time. */
 #define SLOT_BLOCKS		4
-
-/* Vectors of a tile of a panel, whose other side is one block. */
-#define U8_VECTORS		3
-#define F32_VECTORS		4
 
 /* A uint8 query's group as 16-bit elements: 0 and 2, 1 and 3. */
 typedef struct GroupPairs
@@ -409,266 +405,7 @@ avx2_bit_rank_rows(const uint8 *query, int bytes, const uint8 *rows,
 
 /* ---- float32 ---- */
 
-static TARGET void
-avx2_f32_l2_rows(const float4 *query, int dims, const char *rows,
-				 Size stride, int n, float4 *sums)
-{
-	float_rows(query, dims, rows, stride, n, false, true, sums);
-}
-
-static TARGET void
-avx2_f32_dot_rows(const float4 *query, int dims, const char *rows,
-				  Size stride, int n, float4 *sums)
-{
-	float_rows(query, dims, rows, stride, n, false, false, sums);
-}
-
-static TARGET void
-avx2_f16_l2_rows(const float4 *query, int dims, const char *rows,
-				 Size stride, int n, float4 *sums)
-{
-	float_rows(query, dims, rows, stride, n, true, true, sums);
-}
-
-static TARGET void
-avx2_f16_dot_rows(const float4 *query, int dims, const char *rows,
-				  Size stride, int n, float4 *sums)
-{
-	float_rows(query, dims, rows, stride, n, true, false, sums);
-}
-
-static TARGET float4
-avx2_f16_norm2(const uint16 *row, int dims)
-{
-	__m256		low = _mm256_setzero_ps();
-	__m256		high = _mm256_setzero_ps();
-
-	for (int i = 0; i < dims; i += 16)
-	{
-		__m256		x0 = load_halves(row + i, dims - i);
-		__m256		x1 = load_halves(row + i + 8, dims - i - 8);
-
-		low = _mm256_fmadd_ps(x0, x0, low);
-		high = _mm256_fmadd_ps(x1, x1, high);
-	}
-	return add_lanes_f32(low, high);
-}
-
-static TARGET void
-avx2_f16_floats(const uint16 *x, int n, float4 *floats)
-{
-	int			whole = n - n % 8;
-
-	for (int i = 0; i < whole; i += 8)
-		_mm256_storeu_ps(floats + i, load_halves(x + i, 8));
-	if (whole < n)
-		_mm256_maskstore_ps(floats + whole, lane_mask(n - whole),
-							load_halves(x + whole, n - whole));
-}
-
-static TARGET void
-avx2_f16_halves(const float4 *x, int n, uint16 *halves)
-{
-	for (int i = 0; i < n; i += 8)
-	{
-		int			count = Min(n - i, 8);
-		__m128i		half = _mm256_cvtps_ph(_mm256_maskload_ps(x + i, lane_mask(count)),
-										   _MM_FROUND_TO_NEAREST_INT);
-
-		memcpy(halves + i, &half, count * sizeof(uint16));
-	}
-}
-
-/* Ranks of nvectors vectors x 16 leaders; constants: nvectors, squared. */
-TEMPLATE void
-f32_tile(const float4 *const *vector, const float4 *block, int dims,
-		 int nvectors, bool squared, __m256 sums[][2])
-{
-#pragma GCC unroll 4
-	for (int v = 0; v < nvectors; v++)
-		sums[v][0] = sums[v][1] = _mm256_setzero_ps();
-
-	for (int i = 0; i < dims; i++)
-	{
-		__m256		x0 = _mm256_load_ps(block + i * 16);
-		__m256		x1 = _mm256_load_ps(block + i * 16 + 8);
-
-#pragma GCC unroll 4
-		for (int v = 0; v < nvectors; v++)
-		{
-			__m256		q = _mm256_set1_ps(vector[v][i]);
-
-			if (squared)
-			{
-				__m256		diff0 = _mm256_sub_ps(x0, q);
-				__m256		diff1 = _mm256_sub_ps(x1, q);
-
-				sums[v][0] = _mm256_fmadd_ps(diff0, diff0, sums[v][0]);
-				sums[v][1] = _mm256_fmadd_ps(diff1, diff1, sums[v][1]);
-			}
-			else				/* the rank is the negative product */
-			{
-				sums[v][0] = _mm256_fnmadd_ps(x0, q, sums[v][0]);
-				sums[v][1] = _mm256_fnmadd_ps(x1, q, sums[v][1]);
-			}
-		}
-	}
-}
-
-static TARGET void
-avx2_f32_panel_rank(const EcpPanelView *panel, const float4 *vector,
-					int first, int n, float4 *ranks)
-{
-	for (int done = 0; done < n; done += 16)
-	{
-		const float4 *block = (const float4 *) panel->data +
-			(first + done) / 16 * (Size) panel->dims * 16;
-		__m256		sums[1][2];
-
-		if (panel->metric == ECP_METRIC_L2)
-			f32_tile(&vector, block, panel->dims, 1, true, sums);
-		else
-			f32_tile(&vector, block, panel->dims, 1, false, sums);
-
-		_mm256_maskstore_ps(ranks + done, lane_mask(n - done), sums[0][0]);
-		_mm256_maskstore_ps(ranks + done + 8, lane_mask(n - done - 8), sums[0][1]);
-	}
-}
-
-TEMPLATE void
-f32_nearest(const EcpPanelView *panel, int n, const char *vectors,
-			Size stride, int nvectors, bool squared, int32 *leaders,
-			float4 *ranks)
-{
-	int			nblocks = (n + 15) / 16;
-	__m256		best[ECP_PANEL_VECTORS][2];
-	__m256		best_block[ECP_PANEL_VECTORS][2];
-
-	for (int v = 0; v < nvectors; v++)
-	{
-		best[v][0] = best[v][1] = _mm256_set1_ps(INFINITY);
-		best_block[v][0] = best_block[v][1] = _mm256_setzero_ps();
-	}
-
-	for (int b = 0; b < nblocks; b++)
-	{
-		const float4 *block = (const float4 *) panel->data +
-			b * (Size) panel->dims * 16;
-		__m256		number = _mm256_castsi256_ps(_mm256_set1_epi32(b));
-
-		for (int done = 0; done < nvectors; done += F32_VECTORS)
-		{
-			const float4 *vector[F32_VECTORS];
-			__m256		sums[F32_VECTORS][2];
-
-#pragma GCC unroll 4
-			for (int v = 0; v < F32_VECTORS; v++)
-				vector[v] = (const float4 *) (vectors +
-											  Min(done + v, nvectors - 1) * stride);
-
-			f32_tile(vector, block, panel->dims, F32_VECTORS, squared, sums);
-
-#pragma GCC unroll 4
-			for (int v = 0; v < F32_VECTORS; v++)
-			{
-				int			i = Min(done + v, nvectors - 1);
-
-#pragma GCC unroll 2
-				for (int h = 0; h < 2; h++)
-				{
-					__m256		live = _mm256_castsi256_ps(lane_mask(n - b * 16 - h * 8));
-					__m256		better = _mm256_and_ps(live,
-													   _mm256_cmp_ps(sums[v][h], best[i][h],
-																	 _CMP_LT_OQ));
-
-					best[i][h] = _mm256_blendv_ps(best[i][h], sums[v][h], better);
-					best_block[i][h] = _mm256_blendv_ps(best_block[i][h],
-														number, better);
-				}
-			}
-		}
-	}
-
-	for (int v = 0; v < nvectors; v++)
-		EcpLanesNearest((const float4 *) best[v],
-						(const int32 *) best_block[v],
-						leaders[v], ranks[v]);
-}
-
-static TARGET void
-avx2_f32_panel_nearest(const EcpPanelView *panel, int n,
-					   const char *vectors, Size stride, int nvectors,
-					   int32 *leaders, float4 *ranks)
-{
-	if (panel->metric == ECP_METRIC_L2)
-		f32_nearest(panel, n, vectors, stride, nvectors, true, leaders,
-					ranks);
-	else
-		f32_nearest(panel, n, vectors, stride, nvectors, false, leaders,
-					ranks);
-}
-
 /* ---- codes ---- */
-
-static TARGET void
-avx2_code_tables(const float4 *steps, int ngroups, uint8 *tables)
-{
-	ecp_code_tables_expand(steps, ngroups, tables);
-}
-
-static TARGET void
-avx2_f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
-{
-	ecp_hadamard_expand(x, signs, n, scale);
-}
-
-static TARGET void
-avx2_f32_signs(const float4 *x, const float4 *y, int n, uint8 *bits,
-			   float4 *sum, float4 *y_sum)
-{
-	ecp_signs_expand(x, y, n, bits, sum, y_sum);
-}
-
-static TARGET void
-avx2_u8_floats(const uint8 *x, int n, float4 *floats)
-{
-	int			i = 0;
-
-	for (; i + 8 <= n; i += 8)
-	{
-		__m128i		bytes = _mm_loadl_epi64((const __m128i *) (x + i));
-
-		_mm256_storeu_ps(floats + i,
-						 _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)));
-	}
-	for (; i < n; i++)
-		floats[i] = x[i];
-}
-
-static TARGET void
-avx2_u8_add(const uint8 *const *rows, int nrows, int n, uint32 *sums)
-{
-	ecp_u8_add_expand(rows, nrows, n, sums);
-}
-
-static TARGET void
-avx2_f32_add(const float4 *const *rows, int nrows, int n, float8 *sums)
-{
-	ecp_f32_add_expand(rows, nrows, n, sums);
-}
-
-static TARGET bool
-avx2_f32_unit(float4 *x, int n)
-{
-	return ecp_f32_unit_expand(x, n);
-}
-
-static TARGET void
-avx2_f32_bytes(const float4 *x, const float4 *lows, float4 scale, int n,
-			   uint8 *bytes)
-{
-	ecp_bytes_expand(x, lows, scale, n, bytes);
-}
 
 /* A plane of bits: 32 bytes from i on, with zeros behind the last. */
 TEMPLATE __m256i
@@ -804,30 +541,6 @@ avx2_code_bounds(const EcpCodeScan *scan, const uint8 *blocks,
 	}
 }
 
-static TARGET uint64
-avx2_f64_passed(const float8 *ranks, int n, float8 limit)
-{
-	__m256d		most = _mm256_set1_pd(limit);
-	uint64		passed = 0;
-
-	for (int i = 0; i < n; i += 4)
-		passed |= (uint64) _mm256_movemask_pd(_mm256_cmp_pd(_mm256_loadu_pd(ranks + i),
-															most, _CMP_NGT_UQ)) << i;
-	return passed;
-}
-
-static TARGET uint64
-avx2_f32_passed(const float4 *ranks, int n, float4 limit)
-{
-	__m256		most = _mm256_set1_ps(limit);
-	uint64		passed = 0;
-
-	for (int i = 0; i < n; i += 8)
-		passed |= (uint64) _mm256_movemask_ps(_mm256_cmp_ps(_mm256_loadu_ps(ranks + i),
-															most, _CMP_NGT_UQ)) << i;
-	return passed;
-}
-
 const EcpKernels ecp_kernels_avx2 = {
 	.name = "avx2",
 	.supported = avx2_supported,
@@ -838,29 +551,29 @@ const EcpKernels ecp_kernels_avx2 = {
 	.u8_parts_rank = avx2_u8_parts_rank,
 	.u8_sums = avx2_u8_sums,
 	.bit_rank_rows = avx2_bit_rank_rows,
-	.f32_l2_rows = avx2_f32_l2_rows,
-	.f32_dot_rows = avx2_f32_dot_rows,
-	.f16_l2_rows = avx2_f16_l2_rows,
-	.f16_dot_rows = avx2_f16_dot_rows,
-	.f16_norm2 = avx2_f16_norm2,
-	.f16_floats = avx2_f16_floats,
-	.f16_halves = avx2_f16_halves,
+	.f32_l2_rows = f32_l2_rows,
+	.f32_dot_rows = f32_dot_rows,
+	.f16_l2_rows = f16_l2_rows,
+	.f16_dot_rows = f16_dot_rows,
+	.f16_norm2 = f16_norm2,
+	.f16_floats = f16_floats,
+	.f16_halves = f16_halves,
 	.u8_panel_rank = avx2_u8_panel_rank,
-	.f32_panel_rank = avx2_f32_panel_rank,
+	.f32_panel_rank = f32_panel_rank,
 	.u8_panel_nearest = avx2_u8_panel_nearest,
-	.f32_panel_nearest = avx2_f32_panel_nearest,
-	.f32_hadamard = avx2_f32_hadamard,
-	.code_tables = avx2_code_tables,
-	.f32_signs = avx2_f32_signs,
-	.u8_floats = avx2_u8_floats,
-	.u8_add = avx2_u8_add,
-	.f32_add = avx2_f32_add,
-	.f32_unit = avx2_f32_unit,
-	.f32_bytes = avx2_f32_bytes,
+	.f32_panel_nearest = f32_panel_nearest,
+	.f32_hadamard = f32_hadamard,
+	.code_tables = code_tables,
+	.f32_signs = f32_signs,
+	.u8_floats = u8_floats,
+	.u8_add = u8_add,
+	.f32_add = f32_add,
+	.f32_unit = f32_unit,
+	.f32_bytes = f32_bytes,
 	.plane_dots = avx2_plane_dots,
 	.code_bounds = avx2_code_bounds,
-	.f64_passed = avx2_f64_passed,
-	.f32_passed = avx2_f32_passed,
+	.f64_passed = f64_passed,
+	.f32_passed = f32_passed,
 };
 
 #endif							/* ECP_HAVE_X86_KERNELS */

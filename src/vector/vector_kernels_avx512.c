@@ -15,7 +15,7 @@
 #include <math.h>
 
 #include "vector/vector_codes.h"
-#include "vector/vector_kernels_avx512.h"
+#include "vector/vector_kernels_avx512_u8.h"
 
 #ifdef ECP_HAVE_X86_KERNELS
 
@@ -330,393 +330,7 @@ avx512_bit_rank_rows(const uint8 *query, int bytes, const uint8 *rows,
 
 /* ---- float32 ---- */
 
-/* The sum of 16 lanes, in the order that all instruction sets keep. */
-TEMPLATE float4
-add_lanes_f32(__m512 sum)
-{
-	__m256		half = _mm256_add_ps(_mm512_castps512_ps256(sum),
-									 _mm512_extractf32x8_ps(sum, 1));
-	__m128		quarter = _mm_add_ps(_mm256_castps256_ps128(half),
-									 _mm256_extractf128_ps(half, 1));
-
-	quarter = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
-	quarter = _mm_add_ss(quarter, _mm_movehdup_ps(quarter));
-	return _mm_cvtss_f32(quarter);
-}
-
-/* 16 elements of a row of float32 or float16, or those in the mask and zeros. */
-TEMPLATE __m512
-load_elements(const char *row, int i, bool half, bool whole, __mmask16 mask)
-{
-	if (!half)
-	{
-		row += i * sizeof(float4);
-		return whole ? _mm512_loadu_ps(row) : _mm512_maskz_loadu_ps(mask, row);
-	}
-	row += i * sizeof(uint16);
-	return _mm512_cvtph_ps(whole ? _mm256_loadu_si256((const __m256i *) row) :
-						   _mm256_maskz_loadu_epi16(mask, row));
-}
-
-/*
- * One step of float_rows(); constants where this is expanded: whole, half,
- * squared.
- */
-TEMPLATE void
-float_rows_add(const float4 *query, const char *const *row, int i, bool whole,
-			   __mmask16 mask, __m512 *sums, bool half, bool squared)
-{
-	__m512		q = load_elements((const char *) query, i, false, whole, mask);
-
-#pragma GCC unroll 4
-	for (int r = 0; r < ROWS; r++)
-	{
-		__m512		x = load_elements(row[r], i, half, whole, mask);
-
-		if (squared)
-		{
-			x = _mm512_sub_ps(x, q);
-			sums[r] = _mm512_fmadd_ps(x, x, sums[r]);
-		}
-		else
-			sums[r] = _mm512_fmadd_ps(x, q, sums[r]);
-	}
-}
-
-/* "half" and "squared" are constants where this is expanded. */
-TEMPLATE void
-float_rows(const float4 *query, int dims, const char *rows, Size stride, int n,
-		   bool half, bool squared, float4 *result)
-{
-	int			whole = dims - dims % 16;
-
-	for (int first = 0; first < n; first += ROWS)
-	{
-		const char *row[ROWS];
-		__m512		sums[ROWS];
-
-#pragma GCC unroll 4
-		for (int r = 0; r < ROWS; r++)
-		{
-			row[r] = rows + Min(first + r, n - 1) * stride;
-			sums[r] = _mm512_setzero_ps();
-		}
-
-		for (int i = 0; i < whole; i += 16)
-			float_rows_add(query, row, i, true, 0xFFFF, sums, half, squared);
-		if (whole < dims)
-			float_rows_add(query, row, whole, false, LaneMask(dims - whole),
-						   sums, half, squared);
-
-#pragma GCC unroll 4
-		for (int r = 0; r < ROWS; r++)
-		{
-			if (first + r < n)
-				result[first + r] = add_lanes_f32(sums[r]);
-		}
-	}
-}
-
-static TARGET void
-avx512_f32_l2_rows(const float4 *query, int dims, const char *rows,
-				   Size stride, int n, float4 *sums)
-{
-	float_rows(query, dims, rows, stride, n, false, true, sums);
-}
-
-static TARGET void
-avx512_f32_dot_rows(const float4 *query, int dims, const char *rows,
-					Size stride, int n, float4 *sums)
-{
-	float_rows(query, dims, rows, stride, n, false, false, sums);
-}
-
-static TARGET void
-avx512_f16_l2_rows(const float4 *query, int dims, const char *rows,
-				   Size stride, int n, float4 *sums)
-{
-	float_rows(query, dims, rows, stride, n, true, true, sums);
-}
-
-static TARGET void
-avx512_f16_dot_rows(const float4 *query, int dims, const char *rows,
-					Size stride, int n, float4 *sums)
-{
-	float_rows(query, dims, rows, stride, n, true, false, sums);
-}
-
-static TARGET float4
-avx512_f16_norm2(const uint16 *row, int dims)
-{
-	__m512		sum = _mm512_setzero_ps();
-
-	for (int i = 0; i < dims; i += 16)
-	{
-		__m512		x = load_elements((const char *) row, i, true, dims - i >= 16,
-									  LaneMask(dims - i));
-
-		sum = _mm512_fmadd_ps(x, x, sum);
-	}
-	return add_lanes_f32(sum);
-}
-
-static TARGET void
-avx512_f16_floats(const uint16 *x, int n, float4 *floats)
-{
-	for (int i = 0; i < n; i += 16)
-	{
-		__mmask16	mask = LaneMask(n - i);
-
-		_mm512_mask_storeu_ps(floats + i, mask,
-							  load_elements((const char *) x, i, true, n - i >= 16, mask));
-	}
-}
-
-static TARGET void
-avx512_f16_halves(const float4 *x, int n, uint16 *halves)
-{
-	for (int i = 0; i < n; i += 16)
-	{
-		__mmask16	mask = LaneMask(n - i);
-
-		_mm256_mask_storeu_epi16(halves + i, mask,
-								 _mm512_cvtps_ph(_mm512_maskz_loadu_ps(mask, x + i),
-												 _MM_FROUND_TO_NEAREST_INT));
-	}
-}
-
-/* Ranks of a tile; nvectors, nblocks, squared: constants where expanded. */
-TEMPLATE void
-f32_tile(const float4 *const *vector, const float4 *const *block, int dims,
-		 int nvectors, int nblocks, bool squared,
-		 __m512 sums[][TILE_BLOCKS])
-{
-#pragma GCC unroll 6
-	for (int v = 0; v < nvectors; v++)
-	{
-#pragma GCC unroll 4
-		for (int b = 0; b < nblocks; b++)
-			sums[v][b] = _mm512_setzero_ps();
-	}
-
-	for (int i = 0; i < dims; i++)
-	{
-		__m512		x[TILE_BLOCKS];
-
-#pragma GCC unroll 4
-		for (int b = 0; b < nblocks; b++)
-			x[b] = _mm512_load_ps(block[b] + i * 16);
-
-#pragma GCC unroll 6
-		for (int v = 0; v < nvectors; v++)
-		{
-			__m512		q = _mm512_set1_ps(vector[v][i]);
-
-#pragma GCC unroll 4
-			for (int b = 0; b < nblocks; b++)
-			{
-				if (squared)
-				{
-					__m512		diff = _mm512_sub_ps(x[b], q);
-
-					sums[v][b] = _mm512_fmadd_ps(diff, diff, sums[v][b]);
-				}
-				else			/* the rank is the negative product */
-					sums[v][b] = _mm512_fnmadd_ps(x[b], q, sums[v][b]);
-			}
-		}
-	}
-}
-
-TEMPLATE void
-f32_rank(const EcpPanelView *panel, const float4 *vector, int first, int n,
-		 bool squared, float4 *ranks)
-{
-	for (int done = 0; done < n; done += TILE_BLOCKS * 16)
-	{
-		int			nblocks = Min((n - done + 15) / 16, TILE_BLOCKS);
-		const float4 *block[TILE_BLOCKS];
-		__m512		sums[1][TILE_BLOCKS];
-
-		for (int b = 0; b < TILE_BLOCKS; b++)
-			block[b] = (const float4 *) panel->data +
-				((first + done) / 16 + Min(b, nblocks - 1)) * (Size) panel->dims * 16;
-
-		f32_tile(&vector, block, panel->dims, 1, TILE_BLOCKS, squared, sums);
-
-		for (int b = 0; b < nblocks; b++)
-			_mm512_mask_storeu_ps(ranks + done + b * 16,
-								  LaneMask(n - done - b * 16), sums[0][b]);
-	}
-}
-
-static TARGET void
-avx512_f32_panel_rank(const EcpPanelView *panel, const float4 *vector,
-					  int first, int n, float4 *ranks)
-{
-	if (panel->metric == ECP_METRIC_L2)
-		f32_rank(panel, vector, first, n, true, ranks);
-	else
-		f32_rank(panel, vector, first, n, false, ranks);
-}
-
-/* As for uint8. */
-TEMPLATE void
-f32_nearest_tile(const EcpPanelView *panel, int n, int first, int nblocks,
-				 const char *vectors, Size stride, int nvectors, int done,
-				 bool squared, __m512 *best, __m512i *best_block)
-{
-	const float4 *vector[TILE_VECTORS];
-	const float4 *block[TILE_BLOCKS];
-	__m512		sums[TILE_VECTORS][TILE_BLOCKS];
-
-#pragma GCC unroll 4
-	for (int b = 0; b < nblocks; b++)
-		block[b] = (const float4 *) panel->data +
-			Min(first + b, (n - 1) / 16) * (Size) panel->dims * 16;
-#pragma GCC unroll 6
-	for (int v = 0; v < TILE_VECTORS; v++)
-		vector[v] = (const float4 *) (vectors +
-									  Min(done + v, nvectors - 1) * stride);
-
-	f32_tile(vector, block, panel->dims, TILE_VECTORS, nblocks, squared, sums);
-
-#pragma GCC unroll 6
-	for (int v = 0; v < TILE_VECTORS; v++)
-	{
-		int			i = Min(done + v, nvectors - 1);
-
-#pragma GCC unroll 4
-		for (int b = 0; b < nblocks; b++)
-		{
-			int			number = Min(first + b, (n - 1) / 16);
-			__mmask16	better = _mm512_mask_cmp_ps_mask(LaneMask(n - number * 16),
-														 sums[v][b], best[i],
-														 _CMP_LT_OQ);
-
-			best[i] = _mm512_mask_mov_ps(best[i], better, sums[v][b]);
-			best_block[i] = _mm512_mask_set1_epi32(best_block[i], better, number);
-		}
-	}
-}
-
-TEMPLATE void
-f32_nearest(const EcpPanelView *panel, int n, const char *vectors,
-			Size stride, int nvectors, bool squared, int32 *leaders,
-			float4 *ranks)
-{
-	int			nblocks = (n + 15) / 16;
-	__m512		best[ECP_PANEL_VECTORS];
-	__m512i		best_block[ECP_PANEL_VECTORS];
-
-	for (int v = 0; v < nvectors; v++)
-	{
-		best[v] = _mm512_set1_ps(INFINITY);
-		best_block[v] = _mm512_setzero_si512();
-	}
-
-	for (int first = 0; first < nblocks; first += TILE_BLOCKS)
-	{
-		for (int done = 0; done < nvectors; done += TILE_VECTORS)
-		{
-			if (nblocks - first == 1)
-				f32_nearest_tile(panel, n, first, 1, vectors, stride, nvectors,
-								 done, squared, best, best_block);
-			else
-				f32_nearest_tile(panel, n, first, TILE_BLOCKS, vectors, stride,
-								 nvectors, done, squared, best, best_block);
-		}
-	}
-
-	for (int v = 0; v < nvectors; v++)
-		EcpLanesNearest((const float4 *) &best[v],
-						(const int32 *) &best_block[v],
-						leaders[v], ranks[v]);
-}
-
-static TARGET void
-avx512_f32_panel_nearest(const EcpPanelView *panel, int n,
-						 const char *vectors, Size stride, int nvectors,
-						 int32 *leaders, float4 *ranks)
-{
-	if (panel->metric == ECP_METRIC_L2)
-		f32_nearest(panel, n, vectors, stride, nvectors, true, leaders,
-					ranks);
-	else
-		f32_nearest(panel, n, vectors, stride, nvectors, false, leaders,
-					ranks);
-}
-
 /* ---- codes ---- */
-
-static TARGET void
-avx512_code_tables(const float4 *steps, int ngroups, uint8 *tables)
-{
-	ecp_code_tables_expand(steps, ngroups, tables);
-}
-
-static TARGET void
-avx512_f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
-{
-	ecp_hadamard_expand(x, signs, n, scale);
-}
-
-static TARGET void
-avx512_f32_signs(const float4 *x, const float4 *y, int n, uint8 *bits,
-				 float4 *sum, float4 *y_sum)
-{
-	ecp_signs_expand(x, y, n, bits, sum, y_sum);
-}
-
-static TARGET void
-avx512_u8_floats(const uint8 *x, int n, float4 *floats)
-{
-	for (int i = 0; i < n; i += 16)
-	{
-		__mmask16	mask = LaneMask(n - i);
-		__m128i		bytes = _mm_maskz_loadu_epi8(mask, x + i);
-
-		_mm512_mask_storeu_ps(floats + i, mask,
-							  _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes)));
-	}
-}
-
-static TARGET void
-avx512_u8_add(const uint8 *const *rows, int nrows, int n, uint32 *sums)
-{
-	ecp_u8_add_expand(rows, nrows, n, sums);
-}
-
-static TARGET void
-avx512_f32_add(const float4 *const *rows, int nrows, int n, float8 *sums)
-{
-	ecp_f32_add_expand(rows, nrows, n, sums);
-}
-
-static TARGET bool
-avx512_f32_unit(float4 *x, int n)
-{
-	return ecp_f32_unit_expand(x, n);
-}
-
-static TARGET void
-avx512_f32_bytes(const float4 *x, const float4 *lows, float4 scale, int n,
-				 uint8 *bytes)
-{
-	__m512		times = _mm512_set1_ps(scale);
-
-	for (int i = 0; i < n; i += 16)
-	{
-		__m512		v = _mm512_sub_ps(_mm512_loadu_ps(x + i),
-									  _mm512_loadu_ps(lows + i));
-
-		v = _mm512_mul_ps(v, times);
-		v = _mm512_min_ps(_mm512_max_ps(v, _mm512_setzero_ps()),
-						  _mm512_set1_ps(255));
-		_mm_storeu_si128((__m128i *) (bytes + i),
-						 _mm512_cvtepi32_epi8(_mm512_cvttps_epi32(v)));
-	}
-}
 
 static TARGET void
 avx512_plane_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
@@ -837,30 +451,6 @@ avx512_code_bounds(const EcpCodeScan *scan, const uint8 *blocks,
 	}
 }
 
-static TARGET uint64
-avx512_f64_passed(const float8 *ranks, int n, float8 limit)
-{
-	__m512d		most = _mm512_set1_pd(limit);
-	uint64		passed = 0;
-
-	for (int i = 0; i < n; i += 8)
-		passed |= (uint64) _mm512_cmp_pd_mask(_mm512_loadu_pd(ranks + i), most,
-											  _CMP_NGT_UQ) << i;
-	return passed;
-}
-
-static TARGET uint64
-avx512_f32_passed(const float4 *ranks, int n, float4 limit)
-{
-	__m512		most = _mm512_set1_ps(limit);
-	uint64		passed = 0;
-
-	for (int i = 0; i < n; i += 16)
-		passed |= (uint64) _mm512_cmp_ps_mask(_mm512_loadu_ps(ranks + i), most,
-											  _CMP_NGT_UQ) << i;
-	return passed;
-}
-
 const EcpKernels ecp_kernels_avx512 = {
 	.name = "avx512",
 	.supported = avx512_supported,
@@ -872,29 +462,29 @@ const EcpKernels ecp_kernels_avx512 = {
 	.u8_pass_columns = avx512_u8_pass_columns,
 	.u8_sums = avx512_u8_sums,
 	.bit_rank_rows = avx512_bit_rank_rows,
-	.f32_l2_rows = avx512_f32_l2_rows,
-	.f32_dot_rows = avx512_f32_dot_rows,
-	.f16_l2_rows = avx512_f16_l2_rows,
-	.f16_dot_rows = avx512_f16_dot_rows,
-	.f16_norm2 = avx512_f16_norm2,
-	.f16_floats = avx512_f16_floats,
-	.f16_halves = avx512_f16_halves,
+	.f32_l2_rows = f32_l2_rows,
+	.f32_dot_rows = f32_dot_rows,
+	.f16_l2_rows = f16_l2_rows,
+	.f16_dot_rows = f16_dot_rows,
+	.f16_norm2 = f16_norm2,
+	.f16_floats = f16_floats,
+	.f16_halves = f16_halves,
 	.u8_panel_rank = avx512_u8_panel_rank,
-	.f32_panel_rank = avx512_f32_panel_rank,
+	.f32_panel_rank = f32_panel_rank,
 	.u8_panel_nearest = avx512_u8_panel_nearest,
-	.f32_panel_nearest = avx512_f32_panel_nearest,
-	.f32_hadamard = avx512_f32_hadamard,
-	.code_tables = avx512_code_tables,
-	.f32_signs = avx512_f32_signs,
-	.u8_floats = avx512_u8_floats,
-	.u8_add = avx512_u8_add,
-	.f32_add = avx512_f32_add,
-	.f32_unit = avx512_f32_unit,
-	.f32_bytes = avx512_f32_bytes,
+	.f32_panel_nearest = f32_panel_nearest,
+	.f32_hadamard = f32_hadamard,
+	.code_tables = code_tables,
+	.f32_signs = f32_signs,
+	.u8_floats = u8_floats,
+	.u8_add = u8_add,
+	.f32_add = f32_add,
+	.f32_unit = f32_unit,
+	.f32_bytes = f32_bytes,
 	.plane_dots = avx512_plane_dots,
 	.code_bounds = avx512_code_bounds,
-	.f64_passed = avx512_f64_passed,
-	.f32_passed = avx512_f32_passed,
+	.f64_passed = f64_passed,
+	.f32_passed = f32_passed,
 };
 
 #endif							/* ECP_HAVE_X86_KERNELS */

@@ -177,87 +177,63 @@ scalar_add_lanes(float4 *lanes)
 	return lanes[0];
 }
 
-static void
-scalar_f32_l2_rows(const float4 *query, int dims, const char *rows,
-				   Size stride, int n, float4 *sums)
+/* Element i of a row, zero from "dims" on. */
+static inline float4
+scalar_element(const char *row, int dims, bool half, int i)
 {
-	for (int r = 0; r < n; r++)
+	if (i >= dims)
+		return 0;
+	return half ? ecp_half_to_float(((const uint16 *) row)[i]) :
+		((const float4 *) row)[i];
+}
+
+static void
+scalar_float_rows(const float4 *query, int dims, const char *rows, Size stride,
+				  int n, bool half, bool squared, float4 *sums)
+{
+	for (int r = 0; r < n; r++, rows += stride)
 	{
-		const float4 *row = (const float4 *) (rows + r * stride);
 		float4		lanes[LANES] = {0};
 
 		for (int i = 0; i < TYPEALIGN(LANES, dims); i++)
 		{
-			float4		diff = (i < dims) ? row[i] - query[i] : 0;
+			float4		x = scalar_element(rows, dims, half, i);
+			float4		q = scalar_element((const char *) query, dims, false, i);
 
-			lanes[i % LANES] = fmaf(diff, diff, lanes[i % LANES]);
+			if (squared)
+				x = q = x - q;
+			lanes[i % LANES] = fmaf(x, q, lanes[i % LANES]);
 		}
-
 		sums[r] = scalar_add_lanes(lanes);
 	}
+}
+
+static void
+scalar_f32_l2_rows(const float4 *query, int dims, const char *rows,
+				   Size stride, int n, float4 *sums)
+{
+	scalar_float_rows(query, dims, rows, stride, n, false, true, sums);
 }
 
 static void
 scalar_f32_dot_rows(const float4 *query, int dims, const char *rows,
 					Size stride, int n, float4 *sums)
 {
-	for (int r = 0; r < n; r++)
-	{
-		const float4 *row = (const float4 *) (rows + r * stride);
-		float4		lanes[LANES] = {0};
-
-		for (int i = 0; i < TYPEALIGN(LANES, dims); i++)
-		{
-			float4		x = (i < dims) ? row[i] : 0;
-			float4		q = (i < dims) ? query[i] : 0;
-
-			lanes[i % LANES] = fmaf(x, q, lanes[i % LANES]);
-		}
-
-		sums[r] = scalar_add_lanes(lanes);
-	}
+	scalar_float_rows(query, dims, rows, stride, n, false, false, sums);
 }
 
 static void
 scalar_f16_l2_rows(const float4 *query, int dims, const char *rows,
 				   Size stride, int n, float4 *sums)
 {
-	for (int r = 0; r < n; r++)
-	{
-		const uint16 *row = (const uint16 *) (rows + r * stride);
-		float4		lanes[LANES] = {0};
-
-		for (int i = 0; i < TYPEALIGN(LANES, dims); i++)
-		{
-			float4		diff = (i < dims) ?
-				ecp_half_to_float(row[i]) - query[i] : 0;
-
-			lanes[i % LANES] = fmaf(diff, diff, lanes[i % LANES]);
-		}
-
-		sums[r] = scalar_add_lanes(lanes);
-	}
+	scalar_float_rows(query, dims, rows, stride, n, true, true, sums);
 }
 
 static void
 scalar_f16_dot_rows(const float4 *query, int dims, const char *rows,
 					Size stride, int n, float4 *sums)
 {
-	for (int r = 0; r < n; r++)
-	{
-		const uint16 *row = (const uint16 *) (rows + r * stride);
-		float4		lanes[LANES] = {0};
-
-		for (int i = 0; i < TYPEALIGN(LANES, dims); i++)
-		{
-			float4		x = (i < dims) ? ecp_half_to_float(row[i]) : 0;
-			float4		q = (i < dims) ? query[i] : 0;
-
-			lanes[i % LANES] = fmaf(x, q, lanes[i % LANES]);
-		}
-
-		sums[r] = scalar_add_lanes(lanes);
-	}
+	scalar_float_rows(query, dims, rows, stride, n, true, false, sums);
 }
 
 static float4
@@ -472,8 +448,8 @@ scalar_f32_signs(const float4 *x, const float4 *y, int n, uint8 *bits,
 		if (x[i] > 0)
 			bits[i / 8] |= 1 << (i % 8);
 	}
-	*sum = ecp_lanes_sum(sums);
-	*y_sum = ecp_lanes_sum(y_sums);
+	*sum = scalar_add_lanes(sums);
+	*y_sum = scalar_add_lanes(y_sums);
 }
 
 static void
@@ -506,7 +482,23 @@ scalar_f32_add(const float4 *const *rows, int nrows, int n, float8 *sums)
 static bool
 scalar_f32_unit(float4 *x, int n)
 {
-	return ecp_f32_unit_expand(x, n);
+	double		lanes[8] = {0};
+	double		norm2 = 0;
+	double		scale;
+
+	/* 8 lanes first, then the elements that do not fill them */
+	for (int i = 0; i < n - n % 8; i++)
+		lanes[i % 8] += (double) x[i] * x[i];
+	for (int i = 0; i < 8; i++)
+		norm2 += lanes[i];
+	for (int i = n - n % 8; i < n; i++)
+		norm2 += (double) x[i] * x[i];
+	if (norm2 == 0)
+		return false;
+	scale = 1 / sqrt(norm2);
+	for (int i = 0; i < n; i++)
+		x[i] = (float4) (x[i] * scale);
+	return true;
 }
 
 static void

@@ -1,0 +1,801 @@
+/*-------------------------------------------------------------------------
+ *
+ * vector_kernels_floats.h
+ *	  Template of the kernels of floats: vector_kernels_SET.c includes it once, after
+ *	  the header with its instruction set's registers.
+ *
+ * A register has WIDTH bytes, LANES lanes of 4 bytes; REGS registers are the 16
+ * lanes that vector_kernels.h speaks of.  Everything is written for registers of
+ * that width: wider vector types, which a compiler splits, end in memory.
+ *
+ * What a header defines, besides the types and the shapes of tiles:
+ *
+ *	  FloatsAll, DoublesAll		the same number in all lanes
+ *	  first_lanes				which are the first n lanes?
+ *	  floats_load_some, halves_load_some
+ *								the first n lanes, zeros in the others
+ *	  floats_store_some, halves_store_some
+ *								the first n lanes
+ *	  multiply_add, _subtract	sum + xy and sum - xy, rounded once
+ *	  lanes_sum					lanes i + LANES / 2 are added to lanes i, and so on
+ *	  lanes_swap				lane i is lane i ^ distance, a power of two
+ *	  halves_load, _store		LANES float16, rounded to the nearest even
+ *	  doubles_load, _store		DLANES floats as doubles, and the reverse
+ *	  floats_less, ints_less, floats_not_above, doubles_not_above
+ *								masks of lanes, the last one as bits; NaN is not above
+ *	  mask_bits					bit i is lane i's
+ *	  mask_select				x where the mask is, else y
+ *	  bytes_to_floats			LANES bytes
+ *	  words_load				bytes as numbers of 16 bits
+ *	  floats_to_bytes			16 bytes of 16 lanes; out of range: 0 or 255
+ *
+ * Constants in the arguments of a function below ("squared", numbers of
+ * registers) make one loop of it for each, where it is expanded.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef VECTOR_KERNELS_FLOATS_H
+#define VECTOR_KERNELS_FLOATS_H
+
+#include "vector/vector_kernels.h"
+
+#ifdef WIDTH
+
+#define LANES		(WIDTH / 4)
+#define DLANES		(WIDTH / 8)
+#define REGS		(16 / LANES)
+
+/* Rows compared at a time. */
+#define ROWS		4
+
+/* Registers of a tile's blocks of leaders. */
+#define TILE_REGS	(TILE_BLOCKS * REGS)
+
+/* Blocks of a panel that are compared with one vector at a time. */
+#define RANK_BLOCKS	4
+
+/* Registers in memory. */
+typedef float4 FloatsMemory __attribute__((vector_size(WIDTH), aligned(4), may_alias));
+typedef float8 DoublesMemory __attribute__((vector_size(WIDTH), aligned(8), may_alias));
+typedef int32 IntsMemory __attribute__((vector_size(WIDTH), aligned(4), may_alias));
+
+#define FloatsLoad(p)	((Floats) *(const FloatsMemory *) (p))
+#define DoublesLoad(p)	((Doubles) *(const DoublesMemory *) (p))
+#define IntsLoad(p)		((Ints) *(const IntsMemory *) (p))
+#define FloatsStore(p, x)	(*(FloatsMemory *) (p) = (FloatsMemory) (x))
+#define DoublesStore(p, x)	(*(DoublesMemory *) (p) = (DoublesMemory) (x))
+#define IntsStore(p, x)		(*(IntsMemory *) (p) = (IntsMemory) (x))
+
+#define IntsAll(x)		((Ints) {0} + (x))
+
+/*
+ * The compiler takes an index as it is.  Otherwise gcc 12 computes the addresses of
+ * one array from those of another in each step of a tile.
+ */
+#define KeepIndex(i)	__asm__("" : "+r"(i))
+
+/* The sum of 16 lanes, in the order that all instruction sets keep. */
+TEMPLATE float4
+floats_sum(Floats *lanes)
+{
+#pragma GCC unroll 2
+	for (int h = REGS / 2; h > 0; h /= 2)
+	{
+#pragma GCC unroll 2
+		for (int i = 0; i < h; i++)
+			lanes[i] += lanes[i + h];
+	}
+	return lanes_sum(lanes[0]);
+}
+
+/* ---- rows ---- */
+
+/* Up to LANES elements of a row, zeros behind them; all of them if n is a constant. */
+TEMPLATE Floats
+elements_load(const void *row, int i, int n, bool half)
+{
+	if (half)
+		return n >= LANES ? halves_load((const uint16 *) row + i) :
+			halves_load_some((const uint16 *) row + i, n);
+	return n >= LANES ? FloatsLoad((const float4 *) row + i) :
+		floats_load_some((const float4 *) row + i, n);
+}
+
+/* 16 elements of each row from i on, or n; a constant if there are 16. */
+TEMPLATE void
+float_rows_add(const float4 *query, const char *const *row, int i, int n,
+			   bool half, bool squared, Floats sums[][REGS])
+{
+#pragma GCC unroll 4
+	for (int b = 0; b < REGS; b++)
+	{
+		int			first = i + b * LANES;
+		int			count = n - b * LANES;
+		Floats		q = elements_load(query, first, count, false);
+
+#pragma GCC unroll 4
+		for (int r = 0; r < ROWS; r++)
+		{
+			Floats		x = elements_load(row[r], first, count, half);
+
+			if (squared)
+			{
+				x = x - q;
+				sums[r][b] = multiply_add(x, x, sums[r][b]);
+			}
+			else
+				sums[r][b] = multiply_add(x, q, sums[r][b]);
+		}
+	}
+}
+
+TEMPLATE void
+float_rows(const float4 *query, int dims, const char *rows, Size stride, int n,
+		   bool half, bool squared, float4 *result)
+{
+	int			whole = dims / 16 * 16;
+
+	for (int first = 0; first < n; first += ROWS)
+	{
+		const char *row[ROWS];
+		Floats		sums[ROWS][REGS];
+
+#pragma GCC unroll 4
+		for (int r = 0; r < ROWS; r++)
+		{
+			row[r] = rows + Min(first + r, n - 1) * stride;
+#pragma GCC unroll 4
+			for (int b = 0; b < REGS; b++)
+				sums[r][b] = FloatsAll(0);
+		}
+		for (int i = 0; i < whole; i += 16)
+			float_rows_add(query, row, i, 16, half, squared, sums);
+		if (whole < dims)
+			float_rows_add(query, row, whole, dims - whole, half, squared, sums);
+#pragma GCC unroll 4
+		for (int r = 0; r < ROWS; r++)
+		{
+			if (first + r < n)
+				result[first + r] = floats_sum(sums[r]);
+		}
+	}
+}
+
+static TARGET void
+f32_l2_rows(const float4 *query, int dims, const char *rows, Size stride,
+			int n, float4 *sums)
+{
+	float_rows(query, dims, rows, stride, n, false, true, sums);
+}
+
+static TARGET void
+f32_dot_rows(const float4 *query, int dims, const char *rows, Size stride,
+			 int n, float4 *sums)
+{
+	float_rows(query, dims, rows, stride, n, false, false, sums);
+}
+
+static TARGET void
+f16_l2_rows(const float4 *query, int dims, const char *rows, Size stride,
+			int n, float4 *sums)
+{
+	float_rows(query, dims, rows, stride, n, true, true, sums);
+}
+
+static TARGET void
+f16_dot_rows(const float4 *query, int dims, const char *rows, Size stride,
+			 int n, float4 *sums)
+{
+	float_rows(query, dims, rows, stride, n, true, false, sums);
+}
+
+static TARGET float4
+f16_norm2(const uint16 *row, int dims)
+{
+	Floats		sums[REGS];
+
+#pragma GCC unroll 4
+	for (int b = 0; b < REGS; b++)
+		sums[b] = FloatsAll(0);
+	for (int i = 0; i < dims; i += 16)
+	{
+#pragma GCC unroll 4
+		for (int b = 0; b < REGS; b++)
+		{
+			Floats		x = elements_load(row, i + b * LANES, dims - i - b * LANES, true);
+
+			sums[b] = multiply_add(x, x, sums[b]);
+		}
+	}
+	return floats_sum(sums);
+}
+
+static TARGET void
+f16_floats(const uint16 *x, int n, float4 *floats)
+{
+	int			whole = n / LANES * LANES;
+
+	for (int i = 0; i < whole; i += LANES)
+		FloatsStore(floats + i, halves_load(x + i));
+	if (whole < n)
+		floats_store_some(floats + whole,
+						  elements_load(x, whole, n - whole, true), n - whole);
+}
+
+static TARGET void
+f16_halves(const float4 *x, int n, uint16 *halves)
+{
+	int			whole = n / LANES * LANES;
+
+	for (int i = 0; i < whole; i += LANES)
+		halves_store(halves + i, FloatsLoad(x + i));
+	if (whole < n)
+		halves_store_some(halves + whole, floats_load_some(x + whole, n - whole),
+						  n - whole);
+}
+
+/* ---- panels ---- */
+
+/*
+ * The block of register r of a tile that begins with block "first" of a panel of n
+ * leaders: the last one again if there are no more, which changes nothing.
+ */
+TEMPLATE int
+tile_block(int n, int first, int r)
+{
+	return r < REGS ? first : Min(first + r / REGS, (n - 1) / 16);
+}
+
+/* Where the leaders of nregs registers are. */
+TEMPLATE void
+tile_leaders(const EcpPanelView *panel, int n, int first, int nregs,
+			 Size block_bytes, const char **leaders)
+{
+#pragma GCC unroll 16
+	for (int r = 0; r < nregs; r++)
+		leaders[r] = (const char *) panel->data +
+			tile_block(n, first, r) * block_bytes + r % REGS * WIDTH;
+}
+
+/* Ranks of nvectors vectors by nregs registers of leaders. */
+TEMPLATE void
+f32_tile(const float4 *const *vector, int nvectors, const char *const *leaders,
+		 int dims, int nregs, bool squared, Floats *ranks)
+{
+#pragma GCC unroll 24
+	for (int i = 0; i < nvectors * nregs; i++)
+		ranks[i] = FloatsAll(0);
+	for (Size i = 0, at = 0; i < dims; i++, at += 64)
+	{
+		Floats		x[16];
+
+		KeepIndex(i);
+#pragma GCC unroll 16
+		for (int r = 0; r < nregs; r++)
+			x[r] = FloatsLoad(leaders[r] + at);
+#pragma GCC unroll 6
+		for (int v = 0; v < nvectors; v++)
+		{
+			Floats		q = FloatsAll(vector[v][i]);
+
+#pragma GCC unroll 16
+			for (int r = 0; r < nregs; r++)
+			{
+				Floats	   *rank = &ranks[v * nregs + r];
+
+				if (squared)
+				{
+					Floats		diff = x[r] - q;
+
+					*rank = multiply_add(diff, diff, *rank);
+				}
+				else			/* the rank is the negative product */
+					*rank = multiply_subtract(x[r], q, *rank);
+			}
+		}
+	}
+}
+
+/* Ranks of the leaders from "done" on, of those from "first" on. */
+TEMPLATE void
+f32_rank_some(const EcpPanelView *panel, const float4 *vector, int first,
+			  int n, int done, int nblocks, bool squared, float4 *ranks)
+{
+	const char *leaders[RANK_BLOCKS * REGS];
+	Floats		some[RANK_BLOCKS * REGS];
+
+	tile_leaders(panel, first + n, (first + done) / 16, nblocks * REGS,
+				 (Size) panel->dims * 64, leaders);
+	f32_tile(&vector, 1, leaders, panel->dims, nblocks * REGS, squared, some);
+#pragma GCC unroll 16
+	for (int r = 0; r < nblocks * REGS; r++)
+	{
+		int			left = n - done - r * LANES;
+
+		if (left >= LANES)
+			FloatsStore(ranks + done + r * LANES, some[r]);
+		else if (left > 0)
+			floats_store_some(ranks + done + r * LANES, some[r], left);
+	}
+}
+
+TEMPLATE void
+f32_rank(const EcpPanelView *panel, const float4 *vector, int first, int n,
+		 bool squared, float4 *ranks)
+{
+	for (int done = 0; done < n; done += RANK_BLOCKS * 16)
+	{
+		if (n - done <= 16)
+			f32_rank_some(panel, vector, first, n, done, 1, squared, ranks);
+		else if (n - done <= 32)
+			f32_rank_some(panel, vector, first, n, done, 2, squared, ranks);
+		else
+			f32_rank_some(panel, vector, first, n, done, RANK_BLOCKS, squared, ranks);
+	}
+}
+
+static TARGET void
+f32_panel_rank(const EcpPanelView *panel, const float4 *vector, int first,
+			   int n, float4 *ranks)
+{
+	if (panel->metric == ECP_METRIC_L2)
+		f32_rank(panel, vector, first, n, true, ranks);
+	else
+		f32_rank(panel, vector, first, n, false, ranks);
+}
+
+/* The best rank of each lane, and the block that it is of. */
+typedef struct Nearest
+{
+	Ints		rank[REGS];		/* or floats */
+	Ints		block[REGS];
+} Nearest;
+
+/*
+ * The ranks of a tile, ints or floats, are compared with the best ones of its
+ * vectors: those from "done" on, the last one again if there are no more.
+ */
+TEMPLATE void
+nearest_keep(Nearest *best, int nvectors, int done, int tile_vectors, int n,
+			 int first, int nregs, const Ints *ranks, bool floats)
+{
+#pragma GCC unroll 4
+	for (int r = 0; r < nregs; r++)
+	{
+		int			block = tile_block(n, first, r);
+		int			b = r % REGS;
+		Mask		live = first_lanes(n - block * 16 - b * LANES);
+
+#pragma GCC unroll 6
+		for (int v = 0; v < tile_vectors; v++)
+		{
+			Nearest    *nearest = &best[Min(done + v, nvectors - 1)];
+			Ints		rank = ranks[v * nregs + r];
+			Mask		better = live & (floats ?
+										 floats_less((Floats) rank, (Floats) nearest->rank[b]) :
+										 ints_less(rank, nearest->rank[b]));
+
+			nearest->rank[b] = mask_select(better, rank, nearest->rank[b]);
+			nearest->block[b] = mask_select(better, IntsAll(block), nearest->block[b]);
+		}
+	}
+}
+
+/* Keep the better of two ranks in each lane; of equal ones the lower leader. */
+TEMPLATE void
+nearest_reduce(Ints *rank, Ints *leader, Ints other_rank, Ints other, bool floats)
+{
+	Mask		lower = floats ? floats_less((Floats) other_rank, (Floats) *rank) :
+		ints_less(other_rank, *rank);
+	Mask		higher = floats ? floats_less((Floats) *rank, (Floats) other_rank) :
+		ints_less(*rank, other_rank);
+
+	lower |= ints_less(other, *leader) & ~higher;
+	*rank = mask_select(lower, other_rank, *rank);
+	*leader = mask_select(lower, other, *leader);
+}
+
+/*
+ * The nearest of the leaders from the best ones of each lane, and its rank: lane l
+ * of block b is leader 16 b + l.
+ */
+TEMPLATE void
+nearest_leader(const Nearest *best, bool floats, int32 *leader, void *rank)
+{
+	Ints		ranks = best->rank[0];
+	Ints		leaders = best->block[0] * 16 + LANE_NUMBERS;
+
+#pragma GCC unroll 4
+	for (int b = 1; b < REGS; b++)
+		nearest_reduce(&ranks, &leaders, best->rank[b],
+					   best->block[b] * 16 + LANE_NUMBERS + b * LANES, floats);
+#pragma GCC unroll 4
+	for (int m = 1; m < LANES; m *= 2)
+		nearest_reduce(&ranks, &leaders, (Ints) lanes_swap((Floats) ranks, m),
+					   (Ints) lanes_swap((Floats) leaders, m), floats);
+	*leader = leaders[0];
+	memcpy(rank, &ranks, sizeof(float4));
+}
+
+/* Compare nblocks blocks from "first" on with tile_vectors vectors from "done" on. */
+TEMPLATE void
+f32_nearest_tile(const EcpPanelView *panel, int n, int first, int nblocks,
+				 const char *vectors, Size stride, int nvectors, int done,
+				 int tile_vectors, bool squared, Nearest *best)
+{
+	const float4 *vector[F32_VECTORS];
+	const char *leaders[TILE_REGS];
+	Floats		ranks[F32_VECTORS * TILE_REGS];
+	int			nregs = nblocks * REGS;
+
+	tile_leaders(panel, n, first, nregs, (Size) panel->dims * 64, leaders);
+#pragma GCC unroll 6
+	for (int v = 0; v < tile_vectors; v++)
+		vector[v] = (const float4 *) (vectors + Min(done + v, nvectors - 1) * stride);
+	f32_tile(vector, tile_vectors, leaders, panel->dims, nregs, squared, ranks);
+	nearest_keep(best, nvectors, done, tile_vectors, n, first, nregs,
+				 (const Ints *) ranks, true);
+}
+
+/* With constants: for one block or more, for few vectors or a whole tile. */
+#define FewVectors(tile_vectors)	((tile_vectors) * 2 / 3)
+#define NearestTiles(tile, tile_vectors, one, few, ...) \
+	do { \
+		if ((one) && (few)) \
+			tile(panel, n, first, 1, vectors, stride, nvectors, done, \
+				 FewVectors(tile_vectors), __VA_ARGS__, best); \
+		else if (one) \
+			tile(panel, n, first, 1, vectors, stride, nvectors, done, \
+				 tile_vectors, __VA_ARGS__, best); \
+		else if (few) \
+			tile(panel, n, first, TILE_BLOCKS, vectors, stride, nvectors, done, \
+				 FewVectors(tile_vectors), __VA_ARGS__, best); \
+		else \
+			tile(panel, n, first, TILE_BLOCKS, vectors, stride, nvectors, done, \
+				 tile_vectors, __VA_ARGS__, best); \
+	} while (0)
+
+TEMPLATE void
+f32_nearest(const EcpPanelView *panel, int n, const char *vectors, Size stride,
+			int nvectors, bool squared, int32 *leaders, float4 *ranks)
+{
+	int			nblocks = (n + 15) / 16;
+	Nearest		best[ECP_PANEL_VECTORS];
+
+	for (int v = 0; v < nvectors; v++)
+	{
+		for (int b = 0; b < REGS; b++)
+		{
+			best[v].rank[b] = (Ints) FloatsAll(INFINITY);
+			best[v].block[b] = IntsAll(0);
+		}
+	}
+	for (int first = 0; first < nblocks; first += TILE_BLOCKS)
+	{
+		/* the last leaders, or two centres, may be in one block */
+		bool		one = TILE_BLOCKS > 1 && nblocks - first == 1;
+
+		for (int done = 0; done < nvectors; done += F32_VECTORS)
+		{
+			bool		few = nvectors - done <= FewVectors(F32_VECTORS);
+
+			NearestTiles(f32_nearest_tile, F32_VECTORS, one, few, squared);
+		}
+	}
+	for (int v = 0; v < nvectors; v++)
+		nearest_leader(&best[v], true, &leaders[v], &ranks[v]);
+}
+
+static TARGET void
+f32_panel_nearest(const EcpPanelView *panel, int n, const char *vectors,
+				  Size stride, int nvectors, int32 *leaders, float4 *ranks)
+{
+	if (panel->metric == ECP_METRIC_L2)
+		f32_nearest(panel, n, vectors, stride, nvectors, true, leaders, ranks);
+	else
+		f32_nearest(panel, n, vectors, stride, nvectors, false, leaders, ranks);
+}
+
+/* ---- making codes ---- */
+
+/* The transform of 16 elements. */
+TEMPLATE void
+hadamard_lanes(Floats *v)
+{
+	const Ints	numbers = LANE_NUMBERS;
+
+#pragma GCC unroll 4
+	for (int m = 1; m < LANES; m *= 2)
+	{
+		Ints		upper = (Ints) ((numbers & m) != 0) & PG_INT32_MIN;
+
+		/* lower lane: v + partner; upper lane: partner - v */
+#pragma GCC unroll 4
+		for (int b = 0; b < REGS; b++)
+			v[b] = lanes_swap(v[b], m) + (Floats) ((Ints) v[b] ^ upper);
+	}
+#pragma GCC unroll 2
+	for (int h = 1; h < REGS; h *= 2)
+	{
+#pragma GCC unroll 4
+		for (int b = 0; b < REGS; b++)
+		{
+			Floats		lower = v[b & ~h];
+
+			if (b & h)
+			{
+				v[b & ~h] = lower + v[b];
+				v[b] = lower - v[b];
+			}
+		}
+	}
+}
+
+static TARGET void
+f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
+{
+	int			h = 16;
+
+	for (int i = 0; i < n; i += 16)
+	{
+		Floats		v[REGS];
+
+#pragma GCC unroll 4
+		for (int b = 0; b < REGS; b++)
+			v[b] = (Floats) (IntsLoad(x + i + b * LANES) ^
+							 IntsLoad(signs + i + b * LANES));
+		hadamard_lanes(v);
+#pragma GCC unroll 4
+		for (int b = 0; b < REGS; b++)
+			FloatsStore(x + i + b * LANES, v[b] * FloatsAll(n == 16 ? scale : 1));
+	}
+	/* two steps at a time, which halves the loads and stores */
+	for (; h * 2 < n; h *= 4)
+	{
+		Floats		times = FloatsAll(h * 4 == n ? scale : 1);
+
+		for (int first = 0; first < n; first += 4 * h)
+		{
+			for (int i = first; i < first + h; i += LANES)
+			{
+				Floats		a = FloatsLoad(x + i);
+				Floats		b = FloatsLoad(x + i + h);
+				Floats		c = FloatsLoad(x + i + 2 * h);
+				Floats		d = FloatsLoad(x + i + 3 * h);
+
+				FloatsStore(x + i, ((a + b) + (c + d)) * times);
+				FloatsStore(x + i + h, ((a - b) + (c - d)) * times);
+				FloatsStore(x + i + 2 * h, ((a + b) - (c + d)) * times);
+				FloatsStore(x + i + 3 * h, ((a - b) - (c - d)) * times);
+			}
+		}
+	}
+	for (int i = 0; h < n && i < h; i += LANES)
+	{
+		Floats		a = FloatsLoad(x + i);
+		Floats		b = FloatsLoad(x + i + h);
+
+		FloatsStore(x + i, (a + b) * FloatsAll(scale));
+		FloatsStore(x + i + h, (a - b) * FloatsAll(scale));
+	}
+}
+
+static TARGET void
+f32_signs(const float4 *x, const float4 *y, int n, uint8 *bits, float4 *sum,
+		  float4 *y_sum)
+{
+	Floats		sums[REGS];
+	Floats		y_sums[REGS];
+
+#pragma GCC unroll 4
+	for (int b = 0; b < REGS; b++)
+		sums[b] = y_sums[b] = FloatsAll(0);
+	for (int i = 0; i < n; i += 16)
+	{
+		uint16		word = 0;
+
+#pragma GCC unroll 4
+		for (int b = 0; b < REGS; b++)
+		{
+			Ints		v = IntsLoad(x + i + b * LANES);
+			Mask		negative = floats_not_above((Floats) v, FloatsAll(0));
+			Ints		flip = mask_select(negative, IntsAll(PG_INT32_MIN), IntsAll(0));
+
+			word |= mask_bits(negative) << (b * LANES);
+			sums[b] += (Floats) (v & PG_INT32_MAX);
+			y_sums[b] += (Floats) (IntsLoad(y + i + b * LANES) ^ flip);
+		}
+		word = ~word;
+		memcpy(bits + i / 8, &word, sizeof(word));
+	}
+	*sum = floats_sum(sums);
+	*y_sum = floats_sum(y_sums);
+}
+
+/* Each table is 16 lanes, of which lane m is entry m. */
+static TARGET void
+code_tables(const float4 *steps, int ngroups, uint8 *tables)
+{
+	const Ints	numbers = LANE_NUMBERS;
+
+	for (int g = 0; g < ngroups; g++, steps += ECP_GROUP, tables += 16)
+	{
+		float4		least = 0.5f;
+		Floats		sums[REGS];
+
+		for (int i = 0; i < ECP_GROUP; i++)
+			least += steps[i] < 0 ? -steps[i] : 0;
+#pragma GCC unroll 4
+		for (int b = 0; b < REGS; b++)
+		{
+			sums[b] = FloatsAll(least);
+#pragma GCC unroll 4
+			for (int i = 0; i < ECP_GROUP; i++)
+			{
+				Ints		has = (Ints) (((numbers + b * LANES) & (1 << i)) != 0);
+
+				sums[b] += (Floats) ((Ints) FloatsAll(steps[i]) & has);
+			}
+		}
+		floats_to_bytes(tables, sums);
+	}
+}
+
+/* ---- conversions and sums ---- */
+
+static TARGET void
+u8_floats(const uint8 *x, int n, float4 *floats)
+{
+	int			i = 0;
+
+	for (; i + LANES <= n; i += LANES)
+		FloatsStore(floats + i, bytes_to_floats(x + i));
+	for (; i < n; i++)
+		floats[i] = x[i];
+}
+
+static TARGET void
+f32_bytes(const float4 *x, const float4 *lows, float4 scale, int n,
+		  uint8 *bytes)
+{
+	for (int i = 0; i < n; i += 16)
+	{
+		Floats		v[REGS];
+
+#pragma GCC unroll 4
+		for (int b = 0; b < REGS; b++)
+			v[b] = (FloatsLoad(x + i + b * LANES) -
+					FloatsLoad(lows + i + b * LANES)) * FloatsAll(scale);
+		floats_to_bytes(bytes + i, v);
+	}
+}
+
+/* Columns whose sums are in registers, so that additions do not wait. */
+#define ADD_COLUMNS		32
+
+/* Rows of bytes whose sums 16 bits hold. */
+#define ADD_ROWS		256
+
+static TARGET void
+u8_add(const uint8 *const *rows, int nrows, int n, uint32 *sums)
+{
+	for (int done = 0; done < nrows; done += ADD_ROWS)
+	{
+		int			upto = Min(done + ADD_ROWS, nrows);
+
+		for (int i = 0; n >= ADD_COLUMNS && i < n; i += ADD_COLUMNS)
+		{
+			/* the last columns are read with some that are done */
+			int			start = Min(i, n - ADD_COLUMNS);
+			Words		columns[ADD_COLUMNS / (WIDTH / 2)];
+			uint16		words[ADD_COLUMNS];
+
+#pragma GCC unroll 4
+			for (int c = 0; c < lengthof(columns); c++)
+				columns[c] = (Words)
+			{
+				0
+			};
+			for (int r = done; r < upto; r++)
+			{
+#pragma GCC unroll 4
+				for (int c = 0; c < lengthof(columns); c++)
+					columns[c] += words_load(rows[r] + start + c * (WIDTH / 2));
+			}
+			memcpy(words, columns, sizeof(words));
+			for (int c = i; c < start + ADD_COLUMNS; c++)
+				sums[c] += words[c - start];
+		}
+		for (int i = 0; n < ADD_COLUMNS && i < n; i++)
+			for (int r = done; r < upto; r++)
+				sums[i] += rows[r][i];
+	}
+}
+
+static TARGET void
+f32_add(const float4 *const *rows, int nrows, int n, float8 *sums)
+{
+	int			i = 0;
+
+	for (; i + ADD_COLUMNS <= n; i += ADD_COLUMNS)
+	{
+		Doubles		columns[ADD_COLUMNS / DLANES];
+
+#pragma GCC unroll 16
+		for (int c = 0; c < ADD_COLUMNS / DLANES; c++)
+			columns[c] = DoublesLoad(sums + i + c * DLANES);
+		for (int r = 0; r < nrows; r++)
+		{
+#pragma GCC unroll 16
+			for (int c = 0; c < ADD_COLUMNS / DLANES; c++)
+				columns[c] += doubles_load(rows[r] + i + c * DLANES);
+		}
+#pragma GCC unroll 16
+		for (int c = 0; c < ADD_COLUMNS / DLANES; c++)
+			DoublesStore(sums + i + c * DLANES, columns[c]);
+	}
+	for (; i < n; i++)
+		for (int r = 0; r < nrows; r++)
+			sums[i] += rows[r][i];
+}
+
+static TARGET bool
+f32_unit(float4 *x, int n)
+{
+	int			whole = n / 8 * 8;
+	Doubles		lanes[8 / DLANES];
+	double		norm2 = 0;
+	double		scale;
+
+#pragma GCC unroll 4
+	for (int b = 0; b < 8 / DLANES; b++)
+		lanes[b] = DoublesAll(0);
+	/* products are exact: nothing depends on how they are added up, but order */
+	for (int i = 0; i < whole; i += 8)
+	{
+#pragma GCC unroll 4
+		for (int b = 0; b < 8 / DLANES; b++)
+		{
+			Doubles		v = doubles_load(x + i + b * DLANES);
+
+			lanes[b] += v * v;
+		}
+	}
+	for (int i = 0; i < 8; i++)
+		norm2 += ((const double *) lanes)[i];
+	for (int i = whole; i < n; i++)
+		norm2 += (double) x[i] * x[i];
+	if (norm2 == 0)
+		return false;
+
+	scale = 1 / sqrt(norm2);
+	for (int i = 0; i < whole; i += DLANES)
+		doubles_store(x + i, doubles_load(x + i) * DoublesAll(scale));
+	for (int i = whole; i < n; i++)
+		x[i] = (float4) (x[i] * scale);
+	return true;
+}
+
+static TARGET uint64
+f64_passed(const float8 *ranks, int n, float8 limit)
+{
+	uint64		passed = 0;
+
+	for (int i = 0; i < n; i += DLANES)
+		passed |= (uint64) doubles_not_above(DoublesLoad(ranks + i), DoublesAll(limit)) << i;
+	return passed;
+}
+
+static TARGET uint64
+f32_passed(const float4 *ranks, int n, float4 limit)
+{
+	uint64		passed = 0;
+
+	for (int i = 0; i < n; i += LANES)
+		passed |= (uint64) mask_bits(floats_not_above(FloatsLoad(ranks + i), FloatsAll(limit))) << i;
+	return passed;
+}
+
+#endif							/* WIDTH */
+
+#endif							/* VECTOR_KERNELS_FLOATS_H */
