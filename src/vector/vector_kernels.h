@@ -288,26 +288,33 @@ typedef struct EcpKernels
 								float4 *bounds);
 } EcpKernels;
 
-/*
- * The nearest of the leaders from the best ones of each lane: lane l of
- * block b is leader 16 b + l.  Equal ranks: the lower number.
- */
-#define EcpLanesNearest(lane_ranks, lane_blocks, leader, rank) \
-	do { \
-		(rank) = (lane_ranks)[0]; \
-		(leader) = (lane_blocks)[0] * ECP_PANEL_BLOCK; \
-		for (int lane_ = 1; lane_ < ECP_PANEL_BLOCK; lane_++) \
-		{ \
-			int32		number_ = (lane_blocks)[lane_] * ECP_PANEL_BLOCK + lane_; \
-\
-			if ((lane_ranks)[lane_] < (rank) || \
-				((lane_ranks)[lane_] == (rank) && number_ < (leader))) \
-			{ \
-				(rank) = (lane_ranks)[lane_]; \
-				(leader) = number_; \
-			} \
-		} \
-	} while (0)
+/* Fewer than 16 bytes, then zeros. */
+static inline void
+ecp_few_bytes(const uint8 *x, int n, uint64 *few)
+{
+	uint32		first = 0;
+	uint32		last = 0;
+
+	few[0] = few[1] = 0;
+	if (n > 8)
+	{
+		memcpy(&few[0], x, 8);
+		memcpy(&few[1], x + n - 8, 8);
+		few[1] >>= (16 - n) * 8;
+	}
+	else if (n >= 4)
+	{
+		/* bytes that are in both are the same */
+		memcpy(&first, x, 4);
+		memcpy(&last, x + n - 4, 4);
+		few[0] = first | (uint64) last << (n - 4) * 8;
+	}
+	else
+	{
+		for (int i = 0; i < n; i++)
+			few[0] |= (uint64) x[i] << i * 8;
+	}
+}
 
 /* What lies between a half's range of exponents and a float4's. */
 #define HALF_SCALE			0x1p112f
@@ -372,7 +379,7 @@ ecp_half_from_float(float4 number)
  */
 static inline __attribute__((always_inline))
 int32
-ecp_bits_differ_expand(const uint8 *a, const uint8 *b, int bytes)
+ecp_bits_differ(const uint8 *a, const uint8 *b, int bytes)
 {
 	int64		count = 0;
 	int			i = 0;

@@ -1,12 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * vector_kernels_avx512.c
- *	  Kernels for AVX-512 with VNNI (Ice Lake, Zen 4 and later).
+ *	  Kernels for AVX-512 with VNNI (Ice Lake, Zen 4 and later): its registers, of
+ *	  16 lanes of 4 bytes, and what the templates do with them.
  *
- * One register is 16 lanes of 4 bytes.  vpdpbusd multiplies 64 unsigned with
- * 64 signed bytes and adds each four products to a lane, without saturation;
- * it is why queries are kept as q - 128.  Ends of rows and of lists are read
- * and written under a mask, so nothing outside is touched.
+ * See vector_kernels_floats.h and vector_kernels_bytes.h for what each function or
+ * macro is to do.  Ends of rows and of lists are read and written under a mask.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,13 +13,51 @@
 
 #include <math.h>
 
-#include "vector/vector_codes.h"
-#include "vector/vector_kernels_avx512_u8.h"
+#include "vector/vector_kernels.h"
 
 #ifdef ECP_HAVE_X86_KERNELS
 
+#include <immintrin.h>
+
+#define KERNELS			ecp_kernels_avx512
+#define KERNELS_NAME	"avx512"
+#define TARGET \
+	__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
+#define TEMPLATE		static inline __attribute__((always_inline)) TARGET
+
+#define WIDTH			64
+
+/*
+ * A tile of 6 vectors x 4 blocks of 16 leaders keeps 24 sums in registers; per
+ * step it loads 4 registers of leaders and broadcasts 6 elements of vectors for 24
+ * multiply-adds.
+ */
+#define TILE_BLOCKS		4
+#define U8_VECTORS		6
+#define F32_VECTORS		6
+
+/* Queries that are compared with 4 registers of slots. */
+#define PASS_VECTORS	4
+
+typedef __m512 Floats;
+typedef __m512d Doubles;
+typedef int32 Ints __attribute__((vector_size(WIDTH)));
+typedef uint16 Words __attribute__((vector_size(WIDTH)));
+typedef uint8 Bytes __attribute__((vector_size(WIDTH)));
+typedef int32 Four __attribute__((vector_size(16)));
+typedef __mmask16 Mask;
+
+#define LANE_NUMBERS	((Ints) {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
+
+/* Registers as intrinsics have them; unaligned memory. */
+#define M(x)			((__m512i) (x))
+#define LowHalf(x)		_mm512_castsi512_si256(M(x))
+#define HighHalf(x)		_mm512_extracti64x4_epi64(M(x), 1)
+#define LoadHalf(p)		_mm256_loadu_si256((const __m256i *) (p))
+#define LoadQuarter(p)	_mm_loadu_si128((const __m128i *) (p))
+
 static bool
-avx512_supported(void)
+kernels_supported(void)
 {
 	/* checks what the operating system saves and restores, too */
 	return __builtin_cpu_supports("avx512f") &&
@@ -31,271 +68,196 @@ avx512_supported(void)
 		__builtin_cpu_supports("popcnt");
 }
 
-/* ---- uint8 ---- */
+/* ---- floats ---- */
 
-static TARGET void
-avx512_u8_prepare(const uint8 *elements, int dims, int8 *shifted,
-				  int32 *sum, int32 *norm2)
+#define FloatsAll(x)	_mm512_set1_ps(x)
+#define DoublesAll(x)	_mm512_set1_pd(x)
+#define multiply_add(x, y, sum)			_mm512_fmadd_ps(x, y, sum)
+#define multiply_subtract(x, y, sum)	_mm512_fnmadd_ps(x, y, sum)
+#define floats_sqrt(x)			_mm512_sqrt_ps(x)
+#define halves_load(p)			_mm512_cvtph_ps(LoadHalf(p))
+#define halves_store(p, x) \
+	_mm256_storeu_si256((__m256i *) (p), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT))
+#define doubles_load(p)			_mm512_cvtps_pd(_mm256_loadu_ps(p))
+#define doubles_store(p, x)		_mm256_storeu_ps(p, _mm512_cvtpd_ps(x))
+#define bytes_to_floats(p)		_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(LoadQuarter(p)))
+#define floats_to_bytes(p, x) \
+	_mm_storeu_si128((__m128i *) (p), \
+					 _mm512_cvtusepi32_epi8(_mm512_cvttps_epu32(_mm512_max_ps((x)[0], FloatsAll(0)))))
+
+#define first_lanes(n)	((Mask) ((n) >= 16 ? 0xFFFF : (1U << (n)) - 1))
+#define floats_load_some(p, n)	_mm512_maskz_loadu_ps(first_lanes(n), p)
+#define floats_store_some(p, x, n)	_mm512_mask_storeu_ps(p, first_lanes(n), x)
+#define halves_load_some(p, n)	_mm512_cvtph_ps(_mm256_maskz_loadu_epi16(first_lanes(n), p))
+#define halves_store_some(p, x, n) \
+	_mm256_mask_storeu_epi16(p, first_lanes(n), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT))
+
+#define floats_less(x, y)		_mm512_cmp_ps_mask(x, y, _CMP_LT_OQ)
+#define floats_not_above(x, y)	_mm512_cmp_ps_mask(x, y, _CMP_NGT_UQ)
+#define doubles_not_above(x, y)	_mm512_cmp_pd_mask(x, y, _CMP_NGT_UQ)
+#define ints_less(x, y)			_mm512_cmplt_epi32_mask(M(x), M(y))
+#define ints_not_below_zero(x)	((Ints) _mm512_max_epi32(M(x), _mm512_setzero_si512()))
+#define mask_bits(mask)			((uint32) (mask))
+#define mask_select(mask, x, y)	((Ints) _mm512_mask_mov_epi32(M(y), mask, M(x)))
+
+TEMPLATE float4
+lanes_sum(Floats x)
 {
-	__m512i		sums = _mm512_setzero_si512();
-	__m512i		squares = _mm512_setzero_si512();
+	__m256		half = _mm256_add_ps(_mm512_castps512_ps256(x),
+									 _mm512_extractf32x8_ps(x, 1));
+	__m128		quarter = _mm_add_ps(_mm256_castps256_ps128(half),
+									 _mm256_extractf128_ps(half, 1));
 
-	for (int i = 0; i < dims; i += 64)
-	{
-		__mmask64	mask = ByteMask(dims - i);
-		__m512i		x = _mm512_maskz_loadu_epi8(mask, elements + i);
-		__m512i		low = _mm512_cvtepu8_epi16(_mm512_castsi512_si256(x));
-		__m512i		high = _mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64(x, 1));
-
-		sums = _mm512_add_epi64(sums, _mm512_sad_epu8(x, _mm512_setzero_si512()));
-		squares = _mm512_dpwssd_epi32(squares, low, low);
-		squares = _mm512_dpwssd_epi32(squares, high, high);
-
-		if (shifted)
-			_mm512_mask_storeu_epi8(shifted + i,
-									ByteMask(EcpGroups(dims) * ECP_GROUP - i),
-									_mm512_maskz_sub_epi8(mask, x, _mm512_set1_epi8(-128)));
-	}
-
-	*sum = (int32) _mm512_reduce_add_epi64(sums);
-	*norm2 = _mm512_reduce_add_epi32(squares);
+	quarter = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
+	return _mm_cvtss_f32(_mm_add_ss(quarter, _mm_movehdup_ps(quarter)));
 }
 
-static TARGET void
-avx512_u8_rank_rows(const EcpU8Query *query, const uint8 *rows, Size stride,
-					const int32 *factor, int n, float8 *ranks)
+TEMPLATE Floats
+lanes_swap(Floats x, int distance)
 {
-	__m128i		base = _mm_set1_epi32(query->base);
-	__m128i		factor_times = _mm_set1_epi32(query->factor_times);
-	__m128i		dot_times = _mm_set1_epi32(query->dot_times);
-
-	for (int first = 0; first < n; first += ROWS)
-	{
-		__mmask8	live = (__mmask8) LaneMask(Min(n - first, ROWS));
-		const uint8 *row[ROWS];
-		__m512i		sums[ROWS];
-		__m128i		rank;
-
-#pragma GCC unroll 4
-		for (int r = 0; r < ROWS; r++)
-		{
-			row[r] = rows + Min(first + r, n - 1) * stride;
-			sums[r] = _mm512_setzero_si512();
-		}
-
-		for (int i = 0; i < query->dims; i += 64)
-		{
-			__m512i		q = _mm512_load_si512(query->elements + i);
-			__mmask64	mask = ByteMask(query->dims - i);
-
-#pragma GCC unroll 4
-			for (int r = 0; r < ROWS; r++)
-				sums[r] = _mm512_dpbusd_epi32(sums[r],
-											  _mm512_maskz_loadu_epi8(mask, row[r] + i),
-											  q);
-		}
-
-		rank = _mm_mullo_epi32(add_lanes_i32(sums), dot_times);
-		rank = _mm_add_epi32(rank, _mm_mullo_epi32(factor_times,
-												   _mm_maskz_loadu_epi32(live, factor + first)));
-		rank = _mm_add_epi32(rank, base);
-		_mm256_mask_storeu_pd(ranks + first, live, _mm256_cvtepi32_pd(rank));
-	}
+	return distance == 1 ? _mm512_permute_ps(x, 0xB1) :
+		distance == 2 ? _mm512_permute_ps(x, 0x4E) :
+		distance == 4 ? _mm512_shuffle_f32x4(x, x, 0xB1) :
+		_mm512_shuffle_f32x4(x, x, 0x4E);
 }
 
-static TARGET void
-avx512_u8_rank_columns(const EcpU8Query *query, const uint8 *columns,
-					   int nslots, const int32 *factor, int n, float8 *ranks)
-{
-	for (int first = 0; first < n; first += TILE_BLOCKS * 16)
-	{
-		int			count = Min(n - first, TILE_BLOCKS * 16);
+/* ---- bytes ---- */
 
-		switch ((count + 15) / 16)
-		{
-			case 1:
-				rank_slots(query, columns, nslots, factor, first, count, 1,
-						   ranks);
-				break;
-			case 2:
-				rank_slots(query, columns, nslots, factor, first, count, 2,
-						   ranks);
-				break;
-			case 3:
-				rank_slots(query, columns, nslots, factor, first, count, 3,
-						   ranks);
-				break;
-			default:
-				rank_slots(query, columns, nslots, factor, first, count, 4,
-						   ranks);
-				break;
-		}
-	}
+/* The first n of 64 bytes. */
+#define ByteMask(n)		((__mmask64) EcpLowBits(n))
+
+#define words_load(p)			((Words) _mm512_cvtepu8_epi16(LoadHalf(p)))
+#define bytes_load_some(row, i, dims) \
+	((Bytes) _mm512_maskz_loadu_epi8(ByteMask((int) ((dims) - (i))), (row) + (i)))
+#define bytes_store_some(p, x, n)	_mm512_mask_storeu_epi8(p, ByteMask((int) (n)), M(x))
+#define bytes_sum(sum, x)		((sum) + (Ints) _mm512_sad_epu8(M(x), _mm512_setzero_si512()))
+#define bytes_differ(x, y) \
+	((Bytes) (_mm512_subs_epu8(M(x), M(y)) | _mm512_subs_epu8(M(y), M(x))))
+#define table_load(p)			((Bytes) _mm512_broadcast_i32x4(LoadQuarter(p)))
+#define table_lookup(table, x)	((Bytes) _mm512_shuffle_epi8(M(table), M(x)))
+
+/* ---- products of bytes ---- */
+
+TEMPLATE Ints
+products_add(Ints sum, Bytes x, Bytes y)
+{
+	const __m512i zero = _mm512_setzero_si512();
+	__m512i		low = _mm512_dpwssd_epi32(M(sum), _mm512_unpacklo_epi8(M(x), zero),
+										  _mm512_unpacklo_epi8(M(y), zero));
+
+	return (Ints) _mm512_dpwssd_epi32(low, _mm512_unpackhi_epi8(M(x), zero),
+									  _mm512_unpackhi_epi8(M(y), zero));
 }
 
-static TARGET void
-avx512_u8_sums(const uint8 *a, const uint8 *b, int dims, EcpU8Sums *sums)
-{
-	__m512i		aa = _mm512_setzero_si512();
-	__m512i		ab = _mm512_setzero_si512();
-	__m512i		bb = _mm512_setzero_si512();
+typedef Ints DotSum;
+typedef Bytes DotRow;
+typedef Ints DotQuery;
 
-	for (int i = 0; i < dims; i += 32)
-	{
-		__mmask32	mask = (__mmask32) ByteMask(Min(dims - i, 32));
-		__m512i		x = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(mask, a + i));
-		__m512i		y = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(mask, b + i));
-
-		aa = _mm512_dpwssd_epi32(aa, x, x);
-		ab = _mm512_dpwssd_epi32(ab, x, y);
-		bb = _mm512_dpwssd_epi32(bb, y, y);
-	}
-
-	sums->aa = _mm512_reduce_add_epi32(aa);
-	sums->ab = _mm512_reduce_add_epi32(ab);
-	sums->bb = _mm512_reduce_add_epi32(bb);
-}
-
-static TARGET void
-pass_any(const EcpU8Query *const *query, const int32 *limits,
-		 const uint8 *columns, int nslots, const int32 *factor, int n,
-		 uint64 *passed, int32 *ranks)
-{
-	switch ((n + 15) / 16)
-	{
-		case 1:
-			pass_slots(query, limits, columns, nslots, factor, n, 1, passed,
-					   ranks);
-			break;
-		case 2:
-			pass_slots(query, limits, columns, nslots, factor, n, 2, passed,
-					   ranks);
-			break;
-		case 3:
-			pass_slots(query, limits, columns, nslots, factor, n, 3, passed,
-					   ranks);
-			break;
-		default:
-			pass_slots(query, limits, columns, nslots, factor, n, 4, passed,
-					   ranks);
-			break;
-	}
-}
-
-static TARGET void
-avx512_u8_pass_columns(const EcpU8Query *const *queries, int nqueries,
-					   const int32 *limits, const uint8 *columns, int nslots,
-					   const int32 *factor, int n, uint64 *passed,
-					   int32 *ranks)
-{
-	const EcpU8Query *query[ECP_PASS_QUERIES];
-	int32		limit[ECP_PASS_QUERIES];
-	uint64		bits[ECP_PASS_QUERIES];
-	int32		all[ECP_PASS_QUERIES * ECP_PASS_ROWS];
-
-	/* the last one is repeated, and its results are ignored */
-	for (int q = 0; q < ECP_PASS_QUERIES; q++)
-	{
-		query[q] = queries[Min(q, nqueries - 1)];
-		limit[q] = limits[Min(q, nqueries - 1)];
-	}
-	if (nqueries == ECP_PASS_QUERIES)
-		pass_any(query, limit, columns, nslots, factor, n, passed, ranks);
-	else
-	{
-		pass_any(query, limit, columns, nslots, factor, n, bits, all);
-		memcpy(passed, bits, nqueries * sizeof(uint64));
-		memcpy(ranks, all, nqueries * ECP_PASS_ROWS * sizeof(int32));
-	}
-}
+#define DOT_ZERO		((Ints) {0})
+#define dot_sum(sum)	(*(sum))
+#define dot_rest(vector, dims)	0
+#define dot_row(x)		(x)
+#define dot_query(group)	((DotQuery) _mm512_set1_epi32(*(const int32 *) (group)))
 
 /*
- * One vector has no use for a tile: this reads the leaders from the first to
- * the last byte, which suits the prefetcher, with four sums a block so that
- * additions do not wait for each other.
+ * vpdpbusd multiplies 64 unsigned with 64 signed bytes and adds each four products
+ * to a lane, without saturation; it is why queries are kept as q - 128.  In assembly
+ * because gcc 12 gives the intrinsic's result another register than its operand,
+ * and then spills half a tile.
  */
-static TARGET void
-avx512_u8_panel_rank(const EcpPanelView *panel, const int8 *vector,
-					 int first, int n, int32 *ranks)
+#define dot_add(sum, x, q) \
+	__asm__("vpdpbusd %2, %1, %0" : "+v"(*(sum)) : "v"(x), "v"(q))
+
+#define ROW_BYTES		WIDTH
+
+typedef Bytes RowBytes;
+
+#define row_load(p)		BytesLoad(p)
+#define row_load_some(row, i, dims)	bytes_load_some(row, i, dims)
+#define row_query(p)	BytesLoad(p)
+#define row_dot(sum, x, q)	dot_add(sum, x, q)
+
+typedef Ints SmallSum;
+
+#define SMALL_ZERO		DOT_ZERO
+#define small_sum(small)	(*(small))
+#define small_add(small, x, q)	dot_add(small, x, q)
+#define small_flush(small)	((void) 0)
+
+/* ---- sums of lanes ---- */
+
+#define ints_sum(x)		_mm512_reduce_add_epi32(M(x))
+#define four_store_doubles(p, x)	_mm256_storeu_pd(p, _mm256_cvtepi32_pd((__m128i) (x)))
+
+TEMPLATE Four
+quarters_sum(Ints x)
 {
-	int			ngroups = EcpGroups(panel->dims);
-	const int32 *groups = (const int32 *) vector;
-	const char *data = (const char *) panel->data + first / 16 * (Size) ngroups * 64;
-	__m128i		shift = _mm_cvtsi32_si128(panel->shift);
+	__m256i		half = _mm256_add_epi32(LowHalf(x), HighHalf(x));
 
-	for (int done = 0; done < n; done += 16)
-	{
-		__m512i		sums[4];
-		__m512i		rank;
-		int			g = 0;
-
-#pragma GCC unroll 4
-		for (int i = 0; i < 4; i++)
-			sums[i] = _mm512_setzero_si512();
-
-		for (; g + 4 <= ngroups; g += 4)
-		{
-#pragma GCC unroll 4
-			for (int i = 0; i < 4; i++)
-				add_bytes_in_place(&sums[i],
-								   _mm512_load_si512(data + (g + i) * 64),
-								   _mm512_set1_epi32(groups[g + i]));
-		}
-		for (; g < ngroups; g++)
-			add_bytes_in_place(&sums[0], _mm512_load_si512(data + g * 64),
-							   _mm512_set1_epi32(groups[g]));
-		data += ngroups * 64;
-
-		rank = _mm512_add_epi32(_mm512_add_epi32(sums[0], sums[1]),
-								_mm512_add_epi32(sums[2], sums[3]));
-		rank = _mm512_sub_epi32(_mm512_load_si512(panel->factors + first + done),
-								_mm512_sll_epi32(rank, shift));
-		_mm512_mask_storeu_epi32(ranks + done, LaneMask(n - done), rank);
-	}
+	return (Four) _mm256_castsi256_si128(half) + (Four) _mm256_extracti128_si256(half, 1);
 }
 
-static TARGET void
-avx512_u8_panel_nearest(const EcpPanelView *panel, int n,
-						const int8 *vectors, Size stride, int nvectors,
-						int32 *leaders, int32 *ranks)
+TEMPLATE Ints
+four_rows(const Ints *sums)
 {
-	int			nblocks = (n + 15) / 16;
-	__m512i		best[ECP_PANEL_VECTORS];
-	__m512i		best_block[ECP_PANEL_VECTORS];
+	Ints		a = (Ints) _mm512_unpacklo_epi32(M(sums[0]), M(sums[1])) +
+		(Ints) _mm512_unpackhi_epi32(M(sums[0]), M(sums[1]));
+	Ints		b = (Ints) _mm512_unpacklo_epi32(M(sums[2]), M(sums[3])) +
+		(Ints) _mm512_unpackhi_epi32(M(sums[2]), M(sums[3]));
 
-	for (int v = 0; v < nvectors; v++)
-	{
-		best[v] = _mm512_set1_epi32(PG_INT32_MAX);
-		best_block[v] = _mm512_setzero_si512();
-	}
-
-	for (int first = 0; first < nblocks; first += TILE_BLOCKS)
-	{
-		for (int done = 0; done < nvectors; done += TILE_VECTORS)
-		{
-			/* the last leaders, or two centres, may be in one block */
-			if (nblocks - first == 1)
-				u8_nearest_tile(panel, n, first, 1, vectors, stride, nvectors,
-								done, best, best_block);
-			else
-				u8_nearest_tile(panel, n, first, TILE_BLOCKS, vectors, stride,
-								nvectors, done, best, best_block);
-		}
-	}
-
-	for (int v = 0; v < nvectors; v++)
-		EcpLanesNearest((const int32 *) &best[v],
-						(const int32 *) &best_block[v],
-						leaders[v], ranks[v]);
+	return (Ints) _mm512_unpacklo_epi64(M(a), M(b)) + (Ints) _mm512_unpackhi_epi64(M(a), M(b));
 }
 
-/* ---- bits ---- */
+/* The even quarters of two such registers, and the odd ones, added. */
+TEMPLATE Ints
+add_quarters(Ints a, Ints b)
+{
+	return (Ints) _mm512_shuffle_i32x4(M(a), M(b), 0x88) +
+		(Ints) _mm512_shuffle_i32x4(M(a), M(b), 0xDD);
+}
+
+TEMPLATE Ints
+fours_join(const Ints *fours)
+{
+	return add_quarters(add_quarters(fours[0], fours[1]),
+						add_quarters(fours[2], fours[3]));
+}
+
+TEMPLATE void
+ints_store_doubles(float8 *x, Ints ints)
+{
+	_mm512_storeu_pd(x, _mm512_cvtepi32_pd(LowHalf(ints)));
+	_mm512_storeu_pd(x + 8, _mm512_cvtepi32_pd(HighHalf(ints)));
+}
+
+TEMPLATE void
+ints_store_doubles_some(float8 *x, Ints ints, int n)
+{
+	Mask		mask = first_lanes(n);
+
+	_mm512_mask_storeu_pd(x, (__mmask8) mask, _mm512_cvtepi32_pd(LowHalf(ints)));
+	_mm512_mask_storeu_pd(x + 8, (__mmask8) (mask >> 8), _mm512_cvtepi32_pd(HighHalf(ints)));
+}
+
+/* The halves of a register of 16 bits, as 32 bits and added. */
+#define add_halves(x) \
+	_mm512_add_epi32(_mm512_cvtepu16_epi32(LowHalf(x)), _mm512_cvtepu16_epi32(HighHalf(x)))
+
+TEMPLATE void
+code_sums(Words even, Words odd, Ints *sums)
+{
+	__m512i		low = add_halves(_mm512_unpacklo_epi16(M(even), M(odd)));
+	__m512i		high = add_halves(_mm512_unpackhi_epi16(M(even), M(odd)));
+
+	sums[0] += (Ints) _mm512_shuffle_i64x2(low, high, 0x44) +
+		(Ints) _mm512_shuffle_i64x2(low, high, 0xEE);
+}
 
 /* The first CPUs with all the other instructions lack this one. */
 static __attribute__((target("avx512f,avx512bw,avx512vpopcntdq")))
 void
-avx512_bit_rank_long_rows(const uint8 *query, int bytes, const uint8 *rows,
-						  Size stride, int n, float8 *ranks)
+bit_rank_long_rows(const uint8 *query, int bytes, const uint8 *rows,
+				   Size stride, int n, float8 *ranks)
 {
 	for (int r = 0; r < n; r++, rows += stride)
 	{
@@ -315,176 +277,20 @@ avx512_bit_rank_long_rows(const uint8 *query, int bytes, const uint8 *rows,
 
 static __attribute__((target("popcnt")))
 void
-avx512_bit_rank_rows(const uint8 *query, int bytes, const uint8 *rows,
-					 Size stride, int n, float8 *ranks)
+bit_rank_rows(const uint8 *query, int bytes, const uint8 *rows, Size stride,
+			  int n, float8 *ranks)
 {
 	/* adding up the lanes at the end costs as much as counting 64 bytes */
 	if (bytes >= 128 && __builtin_cpu_supports("avx512vpopcntdq"))
 	{
-		avx512_bit_rank_long_rows(query, bytes, rows, stride, n, ranks);
+		bit_rank_long_rows(query, bytes, rows, stride, n, ranks);
 		return;
 	}
 	for (int r = 0; r < n; r++)
-		ranks[r] = ecp_bits_differ_expand(query, rows + r * stride, bytes);
+		ranks[r] = ecp_bits_differ(query, rows + r * stride, bytes);
 }
 
-/* ---- float32 ---- */
-
-/* ---- codes ---- */
-
-static TARGET void
-avx512_plane_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
-				  int n, int32 *dots)
-{
-	const __m512i one = _mm512_set1_epi8(1);
-	int			part = EcpPlanePadded(bytes);
-
-	for (int first = 0; first < n; first += ROWS)
-	{
-		const uint8 *row[ROWS];
-		__m512i		sums[ROWS];
-
-#pragma GCC unroll 4
-		for (int r = 0; r < ROWS; r++)
-		{
-			row[r] = rows + Min(first + r, n - 1) * stride;
-			sums[r] = _mm512_setzero_si512();
-		}
-		for (int i = 0; i < bytes; i += 64)
-		{
-			__mmask64	mask = ByteMask(bytes - i);
-			__m512i		x[ROWS];
-
-#pragma GCC unroll 4
-			for (int r = 0; r < ROWS; r++)
-				x[r] = _mm512_maskz_loadu_epi8(mask, row[r] + i);
-#pragma GCC unroll 8
-			for (int j = 0; j < 8; j++)
-			{
-				__m512i		q = _mm512_load_si512(query + j * part + i);
-
-#pragma GCC unroll 4
-				for (int r = 0; r < ROWS; r++)
-				{
-					__m512i		bits = _mm512_and_si512(_mm512_srli_epi16(x[r], j), one);
-
-					sums[r] = _mm512_dpbusd_epi32(sums[r], bits, q);
-				}
-			}
-		}
-		_mm_mask_storeu_epi32(dots + first,
-							  (__mmask8) LaneMask(Min(n - first, ROWS)),
-							  add_lanes_i32(sums));
-	}
-}
-
-/*
- * The sums of 16 rows from two registers of 16-bit sums, which have the rows
- * with even and odd numbers, once in each quarter.
- */
-TEMPLATE __m512i
-add_code_quarters(__m512i even, __m512i odd)
-{
-	__m512i		low = _mm512_unpacklo_epi16(even, odd);
-	__m512i		high = _mm512_unpackhi_epi16(even, odd);
-	__m512i		halves[2];
-
-	/* widened first: four quarters may be more than 16 bits hold */
-	halves[0] = _mm512_add_epi32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(low)),
-								 _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(low, 1)));
-	halves[1] = _mm512_add_epi32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(high)),
-								 _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(high, 1)));
-	return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_add_epi32(_mm512_castsi512_si256(halves[0]),
-																	  _mm512_extracti64x4_epi64(halves[0], 1))),
-							  _mm256_add_epi32(_mm512_castsi512_si256(halves[1]),
-											   _mm512_extracti64x4_epi64(halves[1], 1)),
-							  1);
-}
-
-/* A 16-bit sum gets a byte from each fourth group. */
-StaticAssertDecl(ECP_CODE_DIMS_MAX / ECP_GROUP / 4 * PG_UINT8_MAX <= PG_UINT16_MAX,
-				 "sums of codes fit 16 bits");
-
-static TARGET void
-avx512_code_bounds(const EcpCodeScan *scan, const uint8 *blocks,
-				   const float4 *add, const float4 *times,
-				   const float4 *width, int nblocks, float4 *bounds)
-{
-	const __m512i nibble = _mm512_set1_epi8(0x0F);
-	int			nbytes = scan->ngroups * 16;
-
-	for (int b = 0; b < nblocks; b++, blocks += nbytes)
-	{
-		/* 16-bit sums of bytes 2i + 256 * bytes 2i + 1, and of the latter */
-		__m512i		both[2];
-		__m512i		odd[2];
-
-		for (int h = 0; h < 2; h++)
-			both[h] = odd[h] = _mm512_setzero_si512();
-		for (int i = 0; i < nbytes; i += 64)
-		{
-			__m512i		table = _mm512_load_si512(scan->tables + i);
-			__m512i		codes = _mm512_loadu_si512(blocks + i);
-			__m512i		x0 = _mm512_shuffle_epi8(table, _mm512_and_si512(codes, nibble));
-			__m512i		x1 = _mm512_shuffle_epi8(table, _mm512_and_si512(_mm512_srli_epi16(codes, 4), nibble));
-
-			both[0] = _mm512_add_epi16(both[0], x0);
-			both[1] = _mm512_add_epi16(both[1], x1);
-			odd[0] = _mm512_add_epi16(odd[0], _mm512_srli_epi16(x0, 8));
-			odd[1] = _mm512_add_epi16(odd[1], _mm512_srli_epi16(x1, 8));
-		}
-		for (int h = 0; h < 2; h++)
-		{
-			int			row = b * 32 + h * 16;
-			__m512i		even = _mm512_sub_epi16(both[h], _mm512_slli_epi16(odd[h], 8));
-			__m512		sum = _mm512_cvtepi32_ps(add_code_quarters(even, odd[h]));
-			__m512		bound = _mm512_add_ps(_mm512_set1_ps(scan->base),
-											  _mm512_loadu_ps(add + row));
-
-			sum = _mm512_fmadd_ps(_mm512_set1_ps(scan->step), sum,
-								  _mm512_set1_ps(scan->low));
-			bound = _mm512_fnmadd_ps(_mm512_loadu_ps(times + row), sum, bound);
-			bound = _mm512_fnmadd_ps(_mm512_set1_ps(scan->radius),
-									 _mm512_loadu_ps(width + row), bound);
-			_mm512_storeu_ps(bounds + row, bound);
-		}
-	}
-}
-
-const EcpKernels ecp_kernels_avx512 = {
-	.name = "avx512",
-	.supported = avx512_supported,
-	.u8_prepare = avx512_u8_prepare,
-	.u8_rank_rows = avx512_u8_rank_rows,
-	.u8_rank_columns = avx512_u8_rank_columns,
-	.u8_parts_near = avx512_u8_parts_near,
-	.u8_parts_rank = avx512_u8_parts_rank,
-	.u8_pass_columns = avx512_u8_pass_columns,
-	.u8_sums = avx512_u8_sums,
-	.bit_rank_rows = avx512_bit_rank_rows,
-	.f32_l2_rows = f32_l2_rows,
-	.f32_dot_rows = f32_dot_rows,
-	.f16_l2_rows = f16_l2_rows,
-	.f16_dot_rows = f16_dot_rows,
-	.f16_norm2 = f16_norm2,
-	.f16_floats = f16_floats,
-	.f16_halves = f16_halves,
-	.u8_panel_rank = avx512_u8_panel_rank,
-	.f32_panel_rank = f32_panel_rank,
-	.u8_panel_nearest = avx512_u8_panel_nearest,
-	.f32_panel_nearest = f32_panel_nearest,
-	.f32_hadamard = f32_hadamard,
-	.code_tables = code_tables,
-	.f32_signs = f32_signs,
-	.u8_floats = u8_floats,
-	.u8_add = u8_add,
-	.f32_add = f32_add,
-	.f32_unit = f32_unit,
-	.f32_bytes = f32_bytes,
-	.plane_dots = avx512_plane_dots,
-	.code_bounds = avx512_code_bounds,
-	.f64_passed = f64_passed,
-	.f32_passed = f32_passed,
-};
+#include "vector/vector_kernels_floats.h"
+#include "vector/vector_kernels_bytes.h"
 
 #endif							/* ECP_HAVE_X86_KERNELS */

@@ -17,6 +17,7 @@
  *	  floats_store_some, halves_store_some
  *								the first n lanes
  *	  multiply_add, _subtract	sum + xy and sum - xy, rounded once
+ *	  floats_sqrt
  *	  lanes_sum					lanes i + LANES / 2 are added to lanes i, and so on
  *	  lanes_swap				lane i is lane i ^ distance, a power of two
  *	  halves_load, _store		LANES float16, rounded to the nearest even
@@ -58,6 +59,7 @@
 typedef float4 FloatsMemory __attribute__((vector_size(WIDTH), aligned(4), may_alias));
 typedef float8 DoublesMemory __attribute__((vector_size(WIDTH), aligned(8), may_alias));
 typedef int32 IntsMemory __attribute__((vector_size(WIDTH), aligned(4), may_alias));
+typedef int32 FourMemory __attribute__((vector_size(16), aligned(4), may_alias));
 
 #define FloatsLoad(p)	((Floats) *(const FloatsMemory *) (p))
 #define DoublesLoad(p)	((Doubles) *(const DoublesMemory *) (p))
@@ -92,7 +94,7 @@ floats_sum(Floats *lanes)
 
 /* Up to LANES elements of a row, zeros behind them; all of them if n is a constant. */
 TEMPLATE Floats
-elements_load(const void *row, int i, int n, bool half)
+elements_load(const void *row, Size i, int n, bool half)
 {
 	if (half)
 		return n >= LANES ? halves_load((const uint16 *) row + i) :
@@ -103,13 +105,13 @@ elements_load(const void *row, int i, int n, bool half)
 
 /* 16 elements of each row from i on, or n; a constant if there are 16. */
 TEMPLATE void
-float_rows_add(const float4 *query, const char *const *row, int i, int n,
+float_rows_add(const float4 *query, const char *const *row, Size i, int n,
 			   bool half, bool squared, Floats sums[][REGS])
 {
 #pragma GCC unroll 4
 	for (int b = 0; b < REGS; b++)
 	{
-		int			first = i + b * LANES;
+		Size		first = i + b * LANES;
 		int			count = n - b * LANES;
 		Floats		q = elements_load(query, first, count, false);
 
@@ -133,7 +135,8 @@ TEMPLATE void
 float_rows(const float4 *query, int dims, const char *rows, Size stride, int n,
 		   bool half, bool squared, float4 *result)
 {
-	int			whole = dims / 16 * 16;
+	int			left = dims % 16;
+	Size		whole = dims - left;
 
 	for (int first = 0; first < n; first += ROWS)
 	{
@@ -148,10 +151,10 @@ float_rows(const float4 *query, int dims, const char *rows, Size stride, int n,
 			for (int b = 0; b < REGS; b++)
 				sums[r][b] = FloatsAll(0);
 		}
-		for (int i = 0; i < whole; i += 16)
+		for (Size i = 0; i < whole; i += 16)
 			float_rows_add(query, row, i, 16, half, squared, sums);
-		if (whole < dims)
-			float_rows_add(query, row, whole, dims - whole, half, squared, sums);
+		if (left > 0)
+			float_rows_add(query, row, whole, left, half, squared, sums);
 #pragma GCC unroll 4
 		for (int r = 0; r < ROWS; r++)
 		{
@@ -197,12 +200,14 @@ f16_norm2(const uint16 *row, int dims)
 #pragma GCC unroll 4
 	for (int b = 0; b < REGS; b++)
 		sums[b] = FloatsAll(0);
-	for (int i = 0; i < dims; i += 16)
+	for (Size i = 0; i < dims; i += 16)
 	{
+		int			left = dims - i;
+
 #pragma GCC unroll 4
 		for (int b = 0; b < REGS; b++)
 		{
-			Floats		x = elements_load(row, i + b * LANES, dims - i - b * LANES, true);
+			Floats		x = elements_load(row, i + b * LANES, left - b * LANES, true);
 
 			sums[b] = multiply_add(x, x, sums[b]);
 		}
@@ -213,25 +218,27 @@ f16_norm2(const uint16 *row, int dims)
 static TARGET void
 f16_floats(const uint16 *x, int n, float4 *floats)
 {
-	int			whole = n / LANES * LANES;
+	int			left = n % LANES;
+	Size		whole = n - left;
 
-	for (int i = 0; i < whole; i += LANES)
+	for (Size i = 0; i < whole; i += LANES)
 		FloatsStore(floats + i, halves_load(x + i));
-	if (whole < n)
+	if (left > 0)
 		floats_store_some(floats + whole,
-						  elements_load(x, whole, n - whole, true), n - whole);
+						  elements_load(x, whole, left, true), left);
 }
 
 static TARGET void
 f16_halves(const float4 *x, int n, uint16 *halves)
 {
-	int			whole = n / LANES * LANES;
+	int			left = n % LANES;
+	Size		whole = n - left;
 
-	for (int i = 0; i < whole; i += LANES)
+	for (Size i = 0; i < whole; i += LANES)
 		halves_store(halves + i, FloatsLoad(x + i));
-	if (whole < n)
-		halves_store_some(halves + whole, floats_load_some(x + whole, n - whole),
-						  n - whole);
+	if (left > 0)
+		halves_store_some(halves + whole, floats_load_some(x + whole, left),
+						  left);
 }
 
 /* ---- panels ---- */
@@ -534,9 +541,9 @@ hadamard_lanes(Floats *v)
 static TARGET void
 f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
 {
-	int			h = 16;
+	Size		h = 16;
 
-	for (int i = 0; i < n; i += 16)
+	for (Size i = 0; i < n; i += 16)
 	{
 		Floats		v[REGS];
 
@@ -554,9 +561,9 @@ f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
 	{
 		Floats		times = FloatsAll(h * 4 == n ? scale : 1);
 
-		for (int first = 0; first < n; first += 4 * h)
+		for (Size first = 0; first < n; first += 4 * h)
 		{
-			for (int i = first; i < first + h; i += LANES)
+			for (Size i = first; i < first + h; i += LANES)
 			{
 				Floats		a = FloatsLoad(x + i);
 				Floats		b = FloatsLoad(x + i + h);
@@ -570,7 +577,7 @@ f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
 			}
 		}
 	}
-	for (int i = 0; h < n && i < h; i += LANES)
+	for (Size i = 0; h < n && i < h; i += LANES)
 	{
 		Floats		a = FloatsLoad(x + i);
 		Floats		b = FloatsLoad(x + i + h);
@@ -590,7 +597,7 @@ f32_signs(const float4 *x, const float4 *y, int n, uint8 *bits, float4 *sum,
 #pragma GCC unroll 4
 	for (int b = 0; b < REGS; b++)
 		sums[b] = y_sums[b] = FloatsAll(0);
-	for (int i = 0; i < n; i += 16)
+	for (Size i = 0; i < n; i += 16)
 	{
 		uint16		word = 0;
 
@@ -646,7 +653,7 @@ code_tables(const float4 *steps, int ngroups, uint8 *tables)
 static TARGET void
 u8_floats(const uint8 *x, int n, float4 *floats)
 {
-	int			i = 0;
+	Size		i = 0;
 
 	for (; i + LANES <= n; i += LANES)
 		FloatsStore(floats + i, bytes_to_floats(x + i));
@@ -658,7 +665,7 @@ static TARGET void
 f32_bytes(const float4 *x, const float4 *lows, float4 scale, int n,
 		  uint8 *bytes)
 {
-	for (int i = 0; i < n; i += 16)
+	for (Size i = 0; i < n; i += 16)
 	{
 		Floats		v[REGS];
 
@@ -742,7 +749,7 @@ f32_add(const float4 *const *rows, int nrows, int n, float8 *sums)
 static TARGET bool
 f32_unit(float4 *x, int n)
 {
-	int			whole = n / 8 * 8;
+	Size		whole = n / 8 * 8;
 	Doubles		lanes[8 / DLANES];
 	double		norm2 = 0;
 	double		scale;
@@ -751,7 +758,7 @@ f32_unit(float4 *x, int n)
 	for (int b = 0; b < 8 / DLANES; b++)
 		lanes[b] = DoublesAll(0);
 	/* products are exact: nothing depends on how they are added up, but order */
-	for (int i = 0; i < whole; i += 8)
+	for (Size i = 0; i < whole; i += 8)
 	{
 #pragma GCC unroll 4
 		for (int b = 0; b < 8 / DLANES; b++)
@@ -763,15 +770,15 @@ f32_unit(float4 *x, int n)
 	}
 	for (int i = 0; i < 8; i++)
 		norm2 += ((const double *) lanes)[i];
-	for (int i = whole; i < n; i++)
+	for (Size i = whole; i < n; i++)
 		norm2 += (double) x[i] * x[i];
 	if (norm2 == 0)
 		return false;
 
 	scale = 1 / sqrt(norm2);
-	for (int i = 0; i < whole; i += DLANES)
+	for (Size i = 0; i < whole; i += DLANES)
 		doubles_store(x + i, doubles_load(x + i) * DoublesAll(scale));
-	for (int i = whole; i < n; i++)
+	for (Size i = whole; i < n; i++)
 		x[i] = (float4) (x[i] * scale);
 	return true;
 }
@@ -781,8 +788,15 @@ f64_passed(const float8 *ranks, int n, float8 limit)
 {
 	uint64		passed = 0;
 
-	for (int i = 0; i < n; i += DLANES)
-		passed |= (uint64) doubles_not_above(DoublesLoad(ranks + i), DoublesAll(limit)) << i;
+	for (Size i = 0; i < n; i += 16)
+	{
+		uint32		bits = 0;
+
+#pragma GCC unroll 8
+		for (int b = 0; b < 16; b += DLANES)
+			bits |= doubles_not_above(DoublesLoad(ranks + i + b), DoublesAll(limit)) << b;
+		passed |= (uint64) bits << i;
+	}
 	return passed;
 }
 
@@ -791,8 +805,15 @@ f32_passed(const float4 *ranks, int n, float4 limit)
 {
 	uint64		passed = 0;
 
-	for (int i = 0; i < n; i += LANES)
-		passed |= (uint64) mask_bits(floats_not_above(FloatsLoad(ranks + i), FloatsAll(limit))) << i;
+	for (Size i = 0; i < n; i += 16)
+	{
+		uint32		bits = 0;
+
+#pragma GCC unroll 4
+		for (int b = 0; b < 16; b += LANES)
+			bits |= mask_bits(floats_not_above(FloatsLoad(ranks + i + b), FloatsAll(limit))) << b;
+		passed |= (uint64) bits << i;
+	}
 	return passed;
 }
 

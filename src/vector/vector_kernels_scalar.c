@@ -161,7 +161,7 @@ scalar_bit_rank_rows(const uint8 *query, int bytes, const uint8 *rows,
 					 Size stride, int n, float8 *ranks)
 {
 	for (int r = 0; r < n; r++)
-		ranks[r] = ecp_bits_differ_expand(query, rows + r * stride, bytes);
+		ranks[r] = ecp_bits_differ(query, rows + r * stride, bytes);
 }
 
 /* Add the lanes pairwise, in the order that every instruction set keeps. */

@@ -16,7 +16,7 @@
  * link: src/vector/vector_nibbles.c src/vector/vector_kernels.c
  * link: src/vector/vector_kernels_scalar.c
  * link: src/vector/vector_kernels_avx2.c src/vector/vector_kernels_avx512.c
- * link: src/vector/vector_kernels_neon.c
+ * link: src/vector/vector_kernels_neon.c src/vector/vector_kernels_dotprod.c
  *
  *-------------------------------------------------------------------------
  */

@@ -15,7 +15,7 @@
  * link: src/vector/vector_panel.c src/vector/vector_codes.c
  * link: src/vector/vector_parts.c src/vector/vector_kernels_scalar.c
  * link: src/vector/vector_kernels_avx2.c src/vector/vector_kernels_avx512.c
- * link: src/vector/vector_kernels_neon.c
+ * link: src/vector/vector_kernels_neon.c src/vector/vector_kernels_dotprod.c
  *
  *-------------------------------------------------------------------------
  */
