@@ -27,6 +27,7 @@
 #define CODE_ALIGN		64
 
 typedef float4 FourFloats __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int32 FourInts __attribute__((vector_size(16)));
 
 struct EcpCodeQuery
 {
@@ -288,6 +289,32 @@ ecp_code_get(const uint8 *blocks, int slot, int dims, uint8 *code)
 }
 
 /*
+ * The table of four numbers: the sums of any of them, above the least such sum, which
+ * are less than 255.5; rounded.  Entry m has numbers i whose bit i of m is set.
+ */
+static void
+code_make_table(const float4 *steps, uint8 *table)
+{
+	const FourFloats third = {0, steps[2], 0, steps[2]};
+	const FourFloats fourth = {0, 0, steps[3], steps[3]};
+	float4		least = 0.5f;
+	FourInts	packed = {0};
+
+	for (int i = 0; i < ECP_GROUP; i++)
+		least += steps[i] < 0 ? -steps[i] : 0;
+	for (int m = 0; m < 4; m++)
+	{
+		float4		sum = least + (m & 1 ? steps[0] : 0);
+		FourFloats	sums = {0};
+
+		sum += m & 2 ? steps[1] : 0;
+		sums = sums + sum + third + fourth;
+		packed |= __builtin_convertvector(sums, FourInts) << (8 * m);
+	}
+	memcpy(table, &packed, sizeof(packed));
+}
+
+/*
  * The tables: of each four elements the sums that their signs can make, as
  * steps above the least one.
  */
@@ -313,7 +340,8 @@ code_make_tables(EcpCodeScan *scan, const float4 *q, uint8 *tables)
 
 	for (int i = 0; i < scan->ngroups * ECP_GROUP; i++)
 		steps[i] = 2 * q[i] * inverse;
-	ecp_kernels->code_tables(steps, scan->ngroups, tables);
+	for (int g = 0; g < scan->ngroups; g++)
+		code_make_table(steps + g * ECP_GROUP, tables + g * 16);
 }
 
 EcpCodeQuery *

@@ -102,6 +102,15 @@ f32_norm2(const float4 *vector, int dims)
 	return norm2;
 }
 
+static pg_noinline float4
+f16_norm2(const uint16 *row, int dims)
+{
+	float4		floats[ECP_DIMS_MAX];
+
+	ecp_kernels->f16_floats(row, dims, floats);
+	return f32_norm2(floats, dims);
+}
+
 /* See vector_distance.h for what each factor is. */
 void
 ecp_factors_compute(EcpElem elem, EcpMetric metric, int dims,
@@ -124,7 +133,7 @@ ecp_factors_compute(EcpElem elem, EcpMetric metric, int dims,
 	else if (metric == ECP_METRIC_COSINE && elem != ECP_ELEM_NIBBLES)
 	{
 		float4		norm2 = elem == ECP_ELEM_FLOAT16 ?
-			ecp_kernels->f16_norm2(row, dims) : f32_norm2(row, dims);
+			f16_norm2(row, dims) : f32_norm2(row, dims);
 
 		memcpy(&factors[0], &norm2, sizeof(norm2));
 	}
@@ -681,11 +690,37 @@ ecp_floats_to_halves(const float4 *floats, int dims, uint16 *halves)
 	ecp_kernels->f16_halves(floats, dims, halves);
 }
 
+/*
+ * Products of floats are exact, so nothing depends on how they are added up, but
+ * order: that of 8 lanes, then of the elements that do not fill them.
+ */
 bool
 ecp_unit_length(float4 *vector, int dims)
 {
+	double		lanes[8] = {0};
+	int			whole = dims / 8 * 8;
+	double		norm2 = 0;
+	double		scale;
+
 	Assert(dims >= 1);
-	return ecp_kernels->f32_unit(vector, dims);
+	for (int i = 0; i < whole; i += 8)
+	{
+		for (int l = 0; l < 8; l++)
+			lanes[l] += (double) vector[i + l] * vector[i + l];
+	}
+	for (int i = 0; i < 8; i++)
+		norm2 += lanes[i];
+	for (int i = whole; i < dims; i++)
+		norm2 += (double) vector[i] * vector[i];
+	if (norm2 == 0)
+		return false;
+	scale = 1 / sqrt(norm2);
+	for (int i = 0; i < whole; i += 8)
+		for (int l = 0; l < 8; l++)
+			vector[i + l] = (float4) (vector[i + l] * scale);
+	for (int i = whole; i < dims; i++)
+		vector[i] = (float4) (vector[i] * scale);
+	return true;
 }
 
 float8

@@ -181,14 +181,13 @@ typedef struct EcpKernels
 								 const char *rows, Size stride, int n,
 								 float4 *sums);
 
-	/* the same of float16 rows, and the sum of the squares of one */
+	/* the same of float16 rows */
 	void		(*f16_l2_rows) (const float4 *query, int dims,
 								const char *rows, Size stride, int n,
 								float4 *sums);
 	void		(*f16_dot_rows) (const float4 *query, int dims,
 								 const char *rows, Size stride, int n,
 								 float4 *sums);
-	float4		(*f16_norm2) (const uint16 *row, int dims);
 
 	/* n float16 elements as float32, and the reverse, to the nearest even */
 	void		(*f16_floats) (const uint16 *x, int n, float4 *floats);
@@ -228,13 +227,6 @@ typedef struct EcpKernels
 								 float4 scale);
 
 	/*
-	 * The tables of EcpCodeScan: of each four numbers the sums of any of
-	 * them, above the least such sum, which are less than 255.5; rounded.
-	 */
-	void		(*code_tables) (const float4 *steps, int ngroups,
-								uint8 *tables);
-
-	/*
 	 * Of n elements (a multiple of 16): a bit each, set where it is positive;
 	 * the sum of their absolute values; and the sum of the elements of y,
 	 * with the other sign where the bit is not set.
@@ -250,12 +242,6 @@ typedef struct EcpKernels
 						   uint32 *sums);
 	void		(*f32_add) (const float4 *const *rows, int nrows, int n,
 							float8 *sums);
-
-	/*
-	 * Scale n floats to a sum of squares of one; false, without a change, if
-	 * it is zero.
-	 */
-	bool		(*f32_unit) (float4 *x, int n);
 
 	/*
 	 * n floats (a multiple of 16), minus "lows", times scale, as uint8;

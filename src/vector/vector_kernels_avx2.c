@@ -38,6 +38,9 @@
 #define U8_VECTORS		3
 #define F32_VECTORS		6
 
+/* Registers of slots that are compared with a query. */
+#define SLOT_REGS		4
+
 typedef __m256 Floats;
 typedef __m256d Doubles;
 typedef int32 Ints __attribute__((vector_size(WIDTH)));

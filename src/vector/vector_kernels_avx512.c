@@ -36,7 +36,8 @@
 #define U8_VECTORS		6
 #define F32_VECTORS		6
 
-/* Queries that are compared with 4 registers of slots. */
+/* Registers of slots that are compared with a query, and queries at a time. */
+#define SLOT_REGS		4
 #define PASS_VECTORS	4
 
 typedef __m512 Floats;

@@ -5,8 +5,8 @@
  *	  vector_kernels_SET.c includes it once, last.
  *
  * See vector_kernels_floats.h for registers.  Inner products of bytes are where sets
- * differ most, so that a header defines three kinds of them, of a register of
- * bytes each:
+ * differ most, so that a set defines three kinds of them, of a register of bytes
+ * each:
  *
  *	  DotSum, DOT_ZERO, dot_sum		sums of products; the sums of each four bytes
  *	  dot_row, dot_query, dot_add	LANES groups by the same group of a query
@@ -44,8 +44,10 @@
 
 #ifdef WIDTH
 
-/* Registers of slots of a tile. */
-#define SLOT_REGS	4
+/* Registers of slots of a tile for several queries; for one there are SLOT_REGS. */
+#define PASS_REGS	4
+
+#define TILE_VECTORS_MAX	Max(U8_VECTORS, F32_VECTORS)
 
 /* Sums of groups of one vector that do not wait for each other. */
 #define CHAINS		(4 / REGS)
@@ -62,36 +64,29 @@ typedef uint8 BytesMemory __attribute__((vector_size(WIDTH), aligned(1), may_ali
 
 /* ---- rows ---- */
 
-TEMPLATE void
-prepare_some(Bytes x, Ints *sums, Ints *squares)
+TEMPLATE Bytes
+bytes_load(const uint8 *row, int i, int dims)
 {
-	*sums = bytes_sum(*sums, x);
-	*squares = products_add(*squares, x, x);
+	return i + WIDTH <= dims ? BytesLoad(row + i) : bytes_load_some(row, i, dims);
 }
 
 static TARGET void
 u8_prepare(const uint8 *elements, int dims, int8 *shifted, int32 *sum,
 		   int32 *norm2)
 {
-	Size		whole = dims / WIDTH * WIDTH;
 	Ints		sums = IntsAll(0);
 	Ints		squares = IntsAll(0);
 
-	for (Size i = 0; i < whole; i += WIDTH)
+	for (int i = 0; i < dims; i += WIDTH)
 	{
-		Bytes		x = BytesLoad(elements + i);
+		Bytes		x = bytes_load(elements, i, dims);
 
-		prepare_some(x, &sums, &squares);
-		if (shifted)
+		sums = bytes_sum(sums, x);
+		squares = products_add(squares, x, x);
+		if (shifted && i + WIDTH <= dims)
 			BytesStore(shifted + i, x ^ BytesAll(0x80));
-	}
-	if (whole < dims)
-	{
-		Bytes		x = bytes_load_some(elements, whole, dims);
-
-		prepare_some(x, &sums, &squares);
-		if (shifted)
-			bytes_store_some((uint8 *) shifted + whole, x ^ BytesAll(0x80), dims - whole);
+		else if (shifted)
+			bytes_store_some((uint8 *) shifted + i, x ^ BytesAll(0x80), dims - i);
 	}
 	for (int i = dims; shifted && i % ECP_GROUP != 0; i++)
 		shifted[i] = 0;
@@ -99,27 +94,22 @@ u8_prepare(const uint8 *elements, int dims, int8 *shifted, int32 *sum,
 	*norm2 = ints_sum(squares);
 }
 
-TEMPLATE void
-sums_add(Bytes x, Bytes y, Ints *aa, Ints *ab, Ints *bb)
-{
-	*aa = products_add(*aa, x, x);
-	*ab = products_add(*ab, x, y);
-	*bb = products_add(*bb, y, y);
-}
-
 static TARGET void
 u8_sums(const uint8 *a, const uint8 *b, int dims, EcpU8Sums *sums)
 {
-	Size		whole = dims / WIDTH * WIDTH;
 	Ints		aa = IntsAll(0);
 	Ints		ab = IntsAll(0);
 	Ints		bb = IntsAll(0);
 
-	for (Size i = 0; i < whole; i += WIDTH)
-		sums_add(BytesLoad(a + i), BytesLoad(b + i), &aa, &ab, &bb);
-	if (whole < dims)
-		sums_add(bytes_load_some(a, whole, dims), bytes_load_some(b, whole, dims),
-				 &aa, &ab, &bb);
+	for (int i = 0; i < dims; i += WIDTH)
+	{
+		Bytes		x = bytes_load(a, i, dims);
+		Bytes		y = bytes_load(b, i, dims);
+
+		aa = products_add(aa, x, x);
+		ab = products_add(ab, x, y);
+		bb = products_add(bb, y, y);
+	}
 	sums->aa = ints_sum(aa);
 	sums->ab = ints_sum(ab);
 	sums->bb = ints_sum(bb);
@@ -204,7 +194,7 @@ u8_tile(const int8 *const *vector, int nvectors, const char *const *slots,
 		DotRow		x[SLOT_REGS];
 
 		KeepIndex(g);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
 		for (int r = 0; r < nregs; r++)
 			x[r] = dot_row(live >= LANES ? BytesLoad(slots[r] + at) :
 						   (Bytes) floats_load_some((const float4 *) (slots[r] + at), live));
@@ -213,7 +203,7 @@ u8_tile(const int8 *const *vector, int nvectors, const char *const *slots,
 		{
 			DotQuery	q = dot_query(vector[v] + g * ECP_GROUP);
 
-#pragma GCC unroll 4
+#pragma GCC unroll 8
 			for (int r = 0; r < nregs; r++)
 				dot_add(&sums[v * nregs + r], x[r], q);
 		}
@@ -251,12 +241,12 @@ rank_slots(const EcpU8Query *query, int32 base, const uint8 *columns,
 	const char *slots[SLOT_REGS];
 	DotSum		sums[SLOT_REGS];
 
-#pragma GCC unroll 4
+#pragma GCC unroll 8
 	for (int r = 0; r < nregs; r++)
 		slots[r] = (const char *) columns + tile_slot(n, first, r, nregs, live) * ECP_GROUP;
 	u8_tile(&query->elements, 1, slots, (Size) nslots * ECP_GROUP,
 			EcpGroups(query->dims), nregs, live, sums);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
 	for (int r = 0; r < nregs; r++)
 	{
 		int			slot = tile_slot(n, first, r, nregs, live);
@@ -269,22 +259,27 @@ rank_slots(const EcpU8Query *query, int32 base, const uint8 *columns,
 	}
 }
 
-/* A function of tiles of n slots, with constants: registers, and lanes in use. */
-#define SlotTiles(n, first, tile, ...) \
-	do { \
-		int			regs_ = ((n) - (first) + LANES - 1) / LANES; \
-\
+/*
+ * A function of tiles of n slots, with constants: registers, at most "most" of them,
+ * and lanes in use.
+ */
+#define SlotTiles(n, most, tile, ...) \
+	for (int first_ = 0, regs_; first_ < (n); first_ += Min(regs_, regs_ >= (most) ? (most) : 4) * LANES) \
+	{ \
+		regs_ = ((n) - first_ + LANES - 1) / LANES; \
 		if ((n) < LANES) \
-			tile(__VA_ARGS__, n, first, 1, n, ranks); \
+			tile(__VA_ARGS__, n, first_, 1, n, ranks); \
 		else if (regs_ == 1) \
-			tile(__VA_ARGS__, n, first, 1, LANES, ranks); \
+			tile(__VA_ARGS__, n, first_, 1, LANES, ranks); \
 		else if (regs_ == 2) \
-			tile(__VA_ARGS__, n, first, 2, LANES, ranks); \
+			tile(__VA_ARGS__, n, first_, 2, LANES, ranks); \
 		else if (regs_ == 3) \
-			tile(__VA_ARGS__, n, first, 3, LANES, ranks); \
+			tile(__VA_ARGS__, n, first_, 3, LANES, ranks); \
+		else if (regs_ < (most)) \
+			tile(__VA_ARGS__, n, first_, 4, LANES, ranks); \
 		else \
-			tile(__VA_ARGS__, n, first, SLOT_REGS, LANES, ranks); \
-	} while (0)
+			tile(__VA_ARGS__, n, first_, most, LANES, ranks); \
+	}
 
 static TARGET void
 u8_rank_columns(const EcpU8Query *query, const uint8 *columns, int nslots,
@@ -292,8 +287,7 @@ u8_rank_columns(const EcpU8Query *query, const uint8 *columns, int nslots,
 {
 	int32		base = query_base(query);
 
-	for (int first = 0; first < n; first += SLOT_REGS * LANES)
-		SlotTiles(n, first, rank_slots, query, base, columns, nslots, factor);
+	SlotTiles(n, SLOT_REGS, rank_slots, query, base, columns, nslots, factor);
 }
 
 #ifdef PASS_VECTORS
@@ -314,8 +308,8 @@ pass_slots(PassQueries *pass, const uint8 *columns, int nslots,
 		   int32 *ranks)
 {
 	const int8 *vector[PASS_VECTORS];
-	const char *slots[SLOT_REGS];
-	DotSum		sums[PASS_VECTORS * SLOT_REGS];
+	const char *slots[PASS_REGS];
+	DotSum		sums[PASS_VECTORS * PASS_REGS];
 
 #pragma GCC unroll 4
 	for (int v = 0; v < PASS_VECTORS; v++)
@@ -364,8 +358,7 @@ u8_pass_columns(const EcpU8Query *const *queries, int nqueries,
 			pass.place[v] = q;
 			pass.passed[v] = 0;
 		}
-		for (int first = 0; first < n; first += SLOT_REGS * LANES)
-			SlotTiles(n, first, pass_slots, &pass, columns, nslots, factor);
+		SlotTiles(n, PASS_REGS, pass_slots, &pass, columns, nslots, factor);
 		for (int v = 0; v < PASS_VECTORS; v++)
 			passed[pass.place[v]] = pass.passed[v];
 	}
@@ -430,69 +423,184 @@ u8_panel_rank(const EcpPanelView *panel, const int8 *vector, int first, int n,
 	}
 }
 
-/* As f32_nearest_tile(). */
-TEMPLATE void
-u8_nearest_tile(const EcpPanelView *panel, int n, int first, int nblocks,
-				const int8 *vectors, Size stride, int nvectors, int done,
-				int tile_vectors, int ngroups, Nearest *best)
-{
-	const int8 *vector[U8_VECTORS];
-	const char *leaders[TILE_REGS];
-	DotSum		sums[U8_VECTORS * TILE_REGS];
-	Ints		ranks[U8_VECTORS * TILE_REGS];
-	int			nregs = nblocks * REGS;
+/* ---- nearest leaders ---- */
 
-	tile_leaders(panel, n, first, nregs, (Size) ngroups * 64, leaders);
-#pragma GCC unroll 6
-	for (int v = 0; v < tile_vectors; v++)
-		vector[v] = vectors + Min(done + v, nvectors - 1) * stride;
-	u8_tile(vector, tile_vectors, leaders, 64, ngroups, nregs, LANES, sums);
+/* What is compared: constants where it is expanded. */
+typedef enum PanelKind
+{
+	PANEL_U8,
+	PANEL_F32_L2,
+	PANEL_F32_IP
+} PanelKind;
+
+/* The best rank of each lane, and the block that it is of. */
+typedef struct Nearest
+{
+	Ints		rank[REGS];		/* or floats */
+	Ints		block[REGS];
+} Nearest;
+
+/*
+ * The ranks of a tile, ints or floats, are compared with the best ones of its
+ * vectors: those from "done" on, the last one again if there are no more.
+ */
+TEMPLATE void
+nearest_keep(Nearest *best, int nvectors, int done, int tile_vectors, int n,
+			 int first, int nregs, const Ints *ranks, PanelKind kind)
+{
 #pragma GCC unroll 4
 	for (int r = 0; r < nregs; r++)
 	{
-		Ints		factors = IntsLoad(panel->factors +
-									   tile_block(n, first, r) * 16 + r % REGS * LANES);
+		int			block = tile_block(n, first, r);
+		int			b = r % REGS;
+		Mask		live = first_lanes(n - block * 16 - b * LANES);
 
 #pragma GCC unroll 6
 		for (int v = 0; v < tile_vectors; v++)
-			ranks[v * nregs + r] = factors -
-				(dot_sum(&sums[v * nregs + r]) << panel->shift);
+		{
+			Nearest    *nearest = &best[Min(done + v, nvectors - 1)];
+			Ints		rank = ranks[v * nregs + r];
+			Mask		better = live & (kind != PANEL_U8 ?
+										 floats_less((Floats) rank, (Floats) nearest->rank[b]) :
+										 ints_less(rank, nearest->rank[b]));
+
+			nearest->rank[b] = mask_select(better, rank, nearest->rank[b]);
+			nearest->block[b] = mask_select(better, IntsAll(block), nearest->block[b]);
+		}
 	}
-	nearest_keep(best, nvectors, done, tile_vectors, n, first, nregs, ranks, false);
 }
 
-static TARGET void
-u8_panel_nearest(const EcpPanelView *panel, int n, const int8 *vectors,
-				 Size stride, int nvectors, int32 *leaders, int32 *ranks)
+/* Keep the better of two ranks in each lane; of equal ones the lower leader. */
+TEMPLATE void
+nearest_reduce(Ints *rank, Ints *leader, Ints other_rank, Ints other, PanelKind kind)
 {
-	int			ngroups = EcpGroups(panel->dims);
+	Mask		lower = kind != PANEL_U8 ? floats_less((Floats) other_rank, (Floats) *rank) :
+		ints_less(other_rank, *rank);
+	Mask		higher = kind != PANEL_U8 ? floats_less((Floats) *rank, (Floats) other_rank) :
+		ints_less(*rank, other_rank);
+
+	lower |= ints_less(other, *leader) & ~higher;
+	*rank = mask_select(lower, other_rank, *rank);
+	*leader = mask_select(lower, other, *leader);
+}
+
+/*
+ * The nearest of the leaders from the best ones of each lane, and its rank: lane l
+ * of block b is leader 16 b + l.
+ */
+TEMPLATE void
+nearest_leader(const Nearest *best, PanelKind kind, int32 *leader, void *rank)
+{
+	Ints		ranks = best->rank[0];
+	Ints		leaders = best->block[0] * 16 + LANE_NUMBERS;
+
+#pragma GCC unroll 4
+	for (int b = 1; b < REGS; b++)
+		nearest_reduce(&ranks, &leaders, best->rank[b],
+					   best->block[b] * 16 + LANE_NUMBERS + b * LANES, kind);
+#pragma GCC unroll 4
+	for (int m = 1; m < LANES; m *= 2)
+		nearest_reduce(&ranks, &leaders, (Ints) lanes_swap((Floats) ranks, m),
+					   (Ints) lanes_swap((Floats) leaders, m), kind);
+	*leader = leaders[0];
+	memcpy(rank, &ranks, sizeof(float4));
+}
+
+/* Compare nblocks blocks from "first" on with tile_vectors vectors from "done" on. */
+TEMPLATE void
+nearest_tile(const EcpPanelView *panel, int n, int first, int nblocks,
+			 const char *vectors, Size stride, int nvectors, int done,
+			 int tile_vectors, PanelKind kind, Nearest *best)
+{
+	int			steps = kind == PANEL_U8 ? EcpGroups(panel->dims) : panel->dims;
+	int			nregs = nblocks * REGS;
+	const char *vector[TILE_VECTORS_MAX];
+	const char *leaders[TILE_REGS];
+	DotSum		sums[TILE_VECTORS_MAX * TILE_REGS];
+	Ints		ranks[TILE_VECTORS_MAX * TILE_REGS];
+
+	tile_leaders(panel, n, first, nregs, (Size) steps * 64, leaders);
+#pragma GCC unroll 6
+	for (int v = 0; v < tile_vectors; v++)
+		vector[v] = vectors + Min(done + v, nvectors - 1) * stride;
+	if (kind != PANEL_U8)
+		f32_tile((const float4 *const *) vector, tile_vectors, leaders, steps, nregs,
+				 kind == PANEL_F32_L2, (Floats *) ranks);
+	else
+	{
+		u8_tile((const int8 *const *) vector, tile_vectors, leaders, 64, steps, nregs,
+				LANES, sums);
+#pragma GCC unroll 24
+		for (int i = 0; i < tile_vectors * nregs; i++)
+			ranks[i] = IntsLoad(panel->factors + tile_block(n, first, i % nregs) * 16 +
+								i % REGS * LANES) - (dot_sum(&sums[i]) << panel->shift);
+	}
+	nearest_keep(best, nvectors, done, tile_vectors, n, first, nregs, ranks, kind);
+}
+
+TEMPLATE void
+panel_nearest(const EcpPanelView *panel, int n, const char *vectors, Size stride,
+			  int nvectors, int tile_vectors, PanelKind kind, int32 *leaders,
+			  void *ranks)
+{
 	int			nblocks = (n + 15) / 16;
+	int			few = tile_vectors * 2 / 3;
 	Nearest		best[ECP_PANEL_VECTORS];
 
 	for (int v = 0; v < nvectors; v++)
 	{
 		for (int b = 0; b < REGS; b++)
 		{
-			best[v].rank[b] = IntsAll(PG_INT32_MAX);
+			best[v].rank[b] = kind == PANEL_U8 ? IntsAll(PG_INT32_MAX) :
+				(Ints) FloatsAll(INFINITY);
 			best[v].block[b] = IntsAll(0);
 		}
 	}
 	for (int first = 0; first < nblocks; first += TILE_BLOCKS)
 	{
+		/* the last leaders, or two centres, may be in one block */
 		bool		one = TILE_BLOCKS > 1 && nblocks - first == 1;
 
-		for (int done = 0; done < nvectors; done += U8_VECTORS)
+		for (int done = 0; done < nvectors; done += tile_vectors)
 		{
-			bool		few = nvectors - done <= FewVectors(U8_VECTORS);
-
-			NearestTiles(u8_nearest_tile, U8_VECTORS, one, few, ngroups);
+			if (one && nvectors - done <= few)
+				nearest_tile(panel, n, first, 1, vectors, stride, nvectors, done,
+							 few, kind, best);
+			else if (one)
+				nearest_tile(panel, n, first, 1, vectors, stride, nvectors, done,
+							 tile_vectors, kind, best);
+			else if (nvectors - done <= few)
+				nearest_tile(panel, n, first, TILE_BLOCKS, vectors, stride, nvectors,
+							 done, few, kind, best);
+			else
+				nearest_tile(panel, n, first, TILE_BLOCKS, vectors, stride, nvectors,
+							 done, tile_vectors, kind, best);
 		}
 	}
 	for (int v = 0; v < nvectors; v++)
-	{
-		nearest_leader(&best[v], false, &leaders[v], &ranks[v]);
+		nearest_leader(&best[v], kind, &leaders[v], (char *) ranks + v * sizeof(float4));
+}
+
+static TARGET void
+f32_panel_nearest(const EcpPanelView *panel, int n, const char *vectors,
+				  Size stride, int nvectors, int32 *leaders, float4 *ranks)
+{
+	if (panel->metric == ECP_METRIC_L2)
+		panel_nearest(panel, n, vectors, stride, nvectors, F32_VECTORS, PANEL_F32_L2,
+					  leaders, ranks);
+	else
+		panel_nearest(panel, n, vectors, stride, nvectors, F32_VECTORS, PANEL_F32_IP,
+					  leaders, ranks);
+}
+
+static TARGET void
+u8_panel_nearest(const EcpPanelView *panel, int n, const int8 *vectors,
+				 Size stride, int nvectors, int32 *leaders, int32 *ranks)
+{
+	panel_nearest(panel, n, (const char *) vectors, stride, nvectors, U8_VECTORS,
+				  PANEL_U8, leaders, ranks);
+	for (int v = 0; v < nvectors; v++)
 		ranks[v] -= dot_rest(vectors + v * stride, panel->dims) << panel->shift;
-	}
 }
 
 /* ---- rows in PARTS ---- */
@@ -750,7 +858,6 @@ const EcpKernels KERNELS = {
 	.f32_dot_rows = f32_dot_rows,
 	.f16_l2_rows = f16_l2_rows,
 	.f16_dot_rows = f16_dot_rows,
-	.f16_norm2 = f16_norm2,
 	.f16_floats = f16_floats,
 	.f16_halves = f16_halves,
 	.u8_panel_rank = u8_panel_rank,
@@ -758,12 +865,10 @@ const EcpKernels KERNELS = {
 	.u8_panel_nearest = u8_panel_nearest,
 	.f32_panel_nearest = f32_panel_nearest,
 	.f32_hadamard = f32_hadamard,
-	.code_tables = code_tables,
 	.f32_signs = f32_signs,
 	.u8_floats = u8_floats,
 	.u8_add = u8_add,
 	.f32_add = f32_add,
-	.f32_unit = f32_unit,
 	.f32_bytes = f32_bytes,
 	.plane_dots = plane_dots,
 	.code_bounds = code_bounds,

@@ -2,13 +2,13 @@
  *
  * vector_kernels_floats.h
  *	  Template of the kernels of floats: vector_kernels_SET.c includes it once, after
- *	  the header with its instruction set's registers.
+ *	  its instruction set's registers.
  *
  * A register has WIDTH bytes, LANES lanes of 4 bytes; REGS registers are the 16
  * lanes that vector_kernels.h speaks of.  Everything is written for registers of
  * that width: wider vector types, which a compiler splits, end in memory.
  *
- * What a header defines, besides the types and the shapes of tiles:
+ * What an instruction set defines, besides the types and the shapes of tiles:
  *
  *	  FloatsAll, DoublesAll		the same number in all lanes
  *	  first_lanes				which are the first n lanes?
@@ -192,29 +192,6 @@ f16_dot_rows(const float4 *query, int dims, const char *rows, Size stride,
 	float_rows(query, dims, rows, stride, n, true, false, sums);
 }
 
-static TARGET float4
-f16_norm2(const uint16 *row, int dims)
-{
-	Floats		sums[REGS];
-
-#pragma GCC unroll 4
-	for (int b = 0; b < REGS; b++)
-		sums[b] = FloatsAll(0);
-	for (Size i = 0; i < dims; i += 16)
-	{
-		int			left = dims - i;
-
-#pragma GCC unroll 4
-		for (int b = 0; b < REGS; b++)
-		{
-			Floats		x = elements_load(row, i + b * LANES, left - b * LANES, true);
-
-			sums[b] = multiply_add(x, x, sums[b]);
-		}
-	}
-	return floats_sum(sums);
-}
-
 static TARGET void
 f16_floats(const uint16 *x, int n, float4 *floats)
 {
@@ -351,158 +328,6 @@ f32_panel_rank(const EcpPanelView *panel, const float4 *vector, int first,
 		f32_rank(panel, vector, first, n, false, ranks);
 }
 
-/* The best rank of each lane, and the block that it is of. */
-typedef struct Nearest
-{
-	Ints		rank[REGS];		/* or floats */
-	Ints		block[REGS];
-} Nearest;
-
-/*
- * The ranks of a tile, ints or floats, are compared with the best ones of its
- * vectors: those from "done" on, the last one again if there are no more.
- */
-TEMPLATE void
-nearest_keep(Nearest *best, int nvectors, int done, int tile_vectors, int n,
-			 int first, int nregs, const Ints *ranks, bool floats)
-{
-#pragma GCC unroll 4
-	for (int r = 0; r < nregs; r++)
-	{
-		int			block = tile_block(n, first, r);
-		int			b = r % REGS;
-		Mask		live = first_lanes(n - block * 16 - b * LANES);
-
-#pragma GCC unroll 6
-		for (int v = 0; v < tile_vectors; v++)
-		{
-			Nearest    *nearest = &best[Min(done + v, nvectors - 1)];
-			Ints		rank = ranks[v * nregs + r];
-			Mask		better = live & (floats ?
-										 floats_less((Floats) rank, (Floats) nearest->rank[b]) :
-										 ints_less(rank, nearest->rank[b]));
-
-			nearest->rank[b] = mask_select(better, rank, nearest->rank[b]);
-			nearest->block[b] = mask_select(better, IntsAll(block), nearest->block[b]);
-		}
-	}
-}
-
-/* Keep the better of two ranks in each lane; of equal ones the lower leader. */
-TEMPLATE void
-nearest_reduce(Ints *rank, Ints *leader, Ints other_rank, Ints other, bool floats)
-{
-	Mask		lower = floats ? floats_less((Floats) other_rank, (Floats) *rank) :
-		ints_less(other_rank, *rank);
-	Mask		higher = floats ? floats_less((Floats) *rank, (Floats) other_rank) :
-		ints_less(*rank, other_rank);
-
-	lower |= ints_less(other, *leader) & ~higher;
-	*rank = mask_select(lower, other_rank, *rank);
-	*leader = mask_select(lower, other, *leader);
-}
-
-/*
- * The nearest of the leaders from the best ones of each lane, and its rank: lane l
- * of block b is leader 16 b + l.
- */
-TEMPLATE void
-nearest_leader(const Nearest *best, bool floats, int32 *leader, void *rank)
-{
-	Ints		ranks = best->rank[0];
-	Ints		leaders = best->block[0] * 16 + LANE_NUMBERS;
-
-#pragma GCC unroll 4
-	for (int b = 1; b < REGS; b++)
-		nearest_reduce(&ranks, &leaders, best->rank[b],
-					   best->block[b] * 16 + LANE_NUMBERS + b * LANES, floats);
-#pragma GCC unroll 4
-	for (int m = 1; m < LANES; m *= 2)
-		nearest_reduce(&ranks, &leaders, (Ints) lanes_swap((Floats) ranks, m),
-					   (Ints) lanes_swap((Floats) leaders, m), floats);
-	*leader = leaders[0];
-	memcpy(rank, &ranks, sizeof(float4));
-}
-
-/* Compare nblocks blocks from "first" on with tile_vectors vectors from "done" on. */
-TEMPLATE void
-f32_nearest_tile(const EcpPanelView *panel, int n, int first, int nblocks,
-				 const char *vectors, Size stride, int nvectors, int done,
-				 int tile_vectors, bool squared, Nearest *best)
-{
-	const float4 *vector[F32_VECTORS];
-	const char *leaders[TILE_REGS];
-	Floats		ranks[F32_VECTORS * TILE_REGS];
-	int			nregs = nblocks * REGS;
-
-	tile_leaders(panel, n, first, nregs, (Size) panel->dims * 64, leaders);
-#pragma GCC unroll 6
-	for (int v = 0; v < tile_vectors; v++)
-		vector[v] = (const float4 *) (vectors + Min(done + v, nvectors - 1) * stride);
-	f32_tile(vector, tile_vectors, leaders, panel->dims, nregs, squared, ranks);
-	nearest_keep(best, nvectors, done, tile_vectors, n, first, nregs,
-				 (const Ints *) ranks, true);
-}
-
-/* With constants: for one block or more, for few vectors or a whole tile. */
-#define FewVectors(tile_vectors)	((tile_vectors) * 2 / 3)
-#define NearestTiles(tile, tile_vectors, one, few, ...) \
-	do { \
-		if ((one) && (few)) \
-			tile(panel, n, first, 1, vectors, stride, nvectors, done, \
-				 FewVectors(tile_vectors), __VA_ARGS__, best); \
-		else if (one) \
-			tile(panel, n, first, 1, vectors, stride, nvectors, done, \
-				 tile_vectors, __VA_ARGS__, best); \
-		else if (few) \
-			tile(panel, n, first, TILE_BLOCKS, vectors, stride, nvectors, done, \
-				 FewVectors(tile_vectors), __VA_ARGS__, best); \
-		else \
-			tile(panel, n, first, TILE_BLOCKS, vectors, stride, nvectors, done, \
-				 tile_vectors, __VA_ARGS__, best); \
-	} while (0)
-
-TEMPLATE void
-f32_nearest(const EcpPanelView *panel, int n, const char *vectors, Size stride,
-			int nvectors, bool squared, int32 *leaders, float4 *ranks)
-{
-	int			nblocks = (n + 15) / 16;
-	Nearest		best[ECP_PANEL_VECTORS];
-
-	for (int v = 0; v < nvectors; v++)
-	{
-		for (int b = 0; b < REGS; b++)
-		{
-			best[v].rank[b] = (Ints) FloatsAll(INFINITY);
-			best[v].block[b] = IntsAll(0);
-		}
-	}
-	for (int first = 0; first < nblocks; first += TILE_BLOCKS)
-	{
-		/* the last leaders, or two centres, may be in one block */
-		bool		one = TILE_BLOCKS > 1 && nblocks - first == 1;
-
-		for (int done = 0; done < nvectors; done += F32_VECTORS)
-		{
-			bool		few = nvectors - done <= FewVectors(F32_VECTORS);
-
-			NearestTiles(f32_nearest_tile, F32_VECTORS, one, few, squared);
-		}
-	}
-	for (int v = 0; v < nvectors; v++)
-		nearest_leader(&best[v], true, &leaders[v], &ranks[v]);
-}
-
-static TARGET void
-f32_panel_nearest(const EcpPanelView *panel, int n, const char *vectors,
-				  Size stride, int nvectors, int32 *leaders, float4 *ranks)
-{
-	if (panel->metric == ECP_METRIC_L2)
-		f32_nearest(panel, n, vectors, stride, nvectors, true, leaders, ranks);
-	else
-		f32_nearest(panel, n, vectors, stride, nvectors, false, leaders, ranks);
-}
-
 /* ---- making codes ---- */
 
 /* The transform of 16 elements. */
@@ -619,35 +444,6 @@ f32_signs(const float4 *x, const float4 *y, int n, uint8 *bits, float4 *sum,
 	*y_sum = floats_sum(y_sums);
 }
 
-/* Each table is 16 lanes, of which lane m is entry m. */
-static TARGET void
-code_tables(const float4 *steps, int ngroups, uint8 *tables)
-{
-	const Ints	numbers = LANE_NUMBERS;
-
-	for (int g = 0; g < ngroups; g++, steps += ECP_GROUP, tables += 16)
-	{
-		float4		least = 0.5f;
-		Floats		sums[REGS];
-
-		for (int i = 0; i < ECP_GROUP; i++)
-			least += steps[i] < 0 ? -steps[i] : 0;
-#pragma GCC unroll 4
-		for (int b = 0; b < REGS; b++)
-		{
-			sums[b] = FloatsAll(least);
-#pragma GCC unroll 4
-			for (int i = 0; i < ECP_GROUP; i++)
-			{
-				Ints		has = (Ints) (((numbers + b * LANES) & (1 << i)) != 0);
-
-				sums[b] += (Floats) ((Ints) FloatsAll(steps[i]) & has);
-			}
-		}
-		floats_to_bytes(tables, sums);
-	}
-}
-
 /* ---- conversions and sums ---- */
 
 static TARGET void
@@ -746,43 +542,6 @@ f32_add(const float4 *const *rows, int nrows, int n, float8 *sums)
 			sums[i] += rows[r][i];
 }
 
-static TARGET bool
-f32_unit(float4 *x, int n)
-{
-	Size		whole = n / 8 * 8;
-	Doubles		lanes[8 / DLANES];
-	double		norm2 = 0;
-	double		scale;
-
-#pragma GCC unroll 4
-	for (int b = 0; b < 8 / DLANES; b++)
-		lanes[b] = DoublesAll(0);
-	/* products are exact: nothing depends on how they are added up, but order */
-	for (Size i = 0; i < whole; i += 8)
-	{
-#pragma GCC unroll 4
-		for (int b = 0; b < 8 / DLANES; b++)
-		{
-			Doubles		v = doubles_load(x + i + b * DLANES);
-
-			lanes[b] += v * v;
-		}
-	}
-	for (int i = 0; i < 8; i++)
-		norm2 += ((const double *) lanes)[i];
-	for (Size i = whole; i < n; i++)
-		norm2 += (double) x[i] * x[i];
-	if (norm2 == 0)
-		return false;
-
-	scale = 1 / sqrt(norm2);
-	for (Size i = 0; i < whole; i += DLANES)
-		doubles_store(x + i, doubles_load(x + i) * DoublesAll(scale));
-	for (Size i = whole; i < n; i++)
-		x[i] = (float4) (x[i] * scale);
-	return true;
-}
-
 static TARGET uint64
 f64_passed(const float8 *ranks, int n, float8 limit)
 {
@@ -805,7 +564,7 @@ f32_passed(const float4 *ranks, int n, float4 limit)
 {
 	uint64		passed = 0;
 
-	for (Size i = 0; i < n; i += 16)
+	for (int i = 0; i < n; i += 16)
 	{
 		uint32		bits = 0;
 

@@ -47,7 +47,8 @@
 #endif
 #define F32_VECTORS		4
 
-/* Queries that are compared with 4 registers of slots. */
+/* Registers of slots that are compared with a query, and queries at a time. */
+#define SLOT_REGS		8
 #define PASS_VECTORS	U8_VECTORS
 
 typedef float32x4_t Floats;

@@ -236,20 +236,6 @@ scalar_f16_dot_rows(const float4 *query, int dims, const char *rows,
 	scalar_float_rows(query, dims, rows, stride, n, true, false, sums);
 }
 
-static float4
-scalar_f16_norm2(const uint16 *row, int dims)
-{
-	float4		lanes[LANES] = {0};
-
-	for (int i = 0; i < dims; i++)
-	{
-		float4		x = ecp_half_to_float(row[i]);
-
-		lanes[i % LANES] = fmaf(x, x, lanes[i % LANES]);
-	}
-	return scalar_add_lanes(lanes);
-}
-
 static void
 scalar_f16_floats(const uint16 *x, int n, float4 *floats)
 {
@@ -391,26 +377,6 @@ scalar_f32_panel_nearest(const EcpPanelView *panel, int n,
 }
 
 static void
-scalar_code_tables(const float4 *steps, int ngroups, uint8 *tables)
-{
-	for (int g = 0; g < ngroups; g++, steps += ECP_GROUP, tables += 16)
-	{
-		float4		sums[16];
-
-		sums[0] = 0.5f;
-		for (int i = 0; i < ECP_GROUP; i++)
-			sums[0] += steps[i] < 0 ? -steps[i] : 0;
-		for (int i = 0; i < ECP_GROUP; i++)
-		{
-			for (int m = 0; m < 1 << i; m++)
-				sums[m + (1 << i)] = sums[m] + steps[i];
-		}
-		for (int m = 0; m < 16; m++)
-			tables[m] = (uint8) Max(Min(sums[m], 255.0f), 0.0f);
-	}
-}
-
-static void
 scalar_f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
 {
 	for (int i = 0; i < n; i++)
@@ -477,28 +443,6 @@ scalar_f32_add(const float4 *const *rows, int nrows, int n, float8 *sums)
 		for (int i = 0; i < n; i++)
 			sums[i] += rows[r][i];
 	}
-}
-
-static bool
-scalar_f32_unit(float4 *x, int n)
-{
-	double		lanes[8] = {0};
-	double		norm2 = 0;
-	double		scale;
-
-	/* 8 lanes first, then the elements that do not fill them */
-	for (int i = 0; i < n - n % 8; i++)
-		lanes[i % 8] += (double) x[i] * x[i];
-	for (int i = 0; i < 8; i++)
-		norm2 += lanes[i];
-	for (int i = n - n % 8; i < n; i++)
-		norm2 += (double) x[i] * x[i];
-	if (norm2 == 0)
-		return false;
-	scale = 1 / sqrt(norm2);
-	for (int i = 0; i < n; i++)
-		x[i] = (float4) (x[i] * scale);
-	return true;
 }
 
 static void
@@ -598,7 +542,6 @@ const EcpKernels ecp_kernels_scalar = {
 	.f32_dot_rows = scalar_f32_dot_rows,
 	.f16_l2_rows = scalar_f16_l2_rows,
 	.f16_dot_rows = scalar_f16_dot_rows,
-	.f16_norm2 = scalar_f16_norm2,
 	.f16_floats = scalar_f16_floats,
 	.f16_halves = scalar_f16_halves,
 	.u8_panel_rank = scalar_u8_panel_rank,
@@ -606,12 +549,10 @@ const EcpKernels ecp_kernels_scalar = {
 	.u8_panel_nearest = scalar_u8_panel_nearest,
 	.f32_panel_nearest = scalar_f32_panel_nearest,
 	.f32_hadamard = scalar_f32_hadamard,
-	.code_tables = scalar_code_tables,
 	.f32_signs = scalar_f32_signs,
 	.u8_floats = scalar_u8_floats,
 	.u8_add = scalar_u8_add,
 	.f32_add = scalar_f32_add,
-	.f32_unit = scalar_f32_unit,
 	.f32_bytes = scalar_f32_bytes,
 	.plane_dots = scalar_plane_dots,
 	.code_bounds = scalar_code_bounds,
