@@ -29,7 +29,7 @@ FROM unnest(ARRAY['ecp_index_check(''private_v'')',
 	'betree_flush(''private_k'')', 'betree_index_check(''private_k'')',
 	'ecp_storage._ecp_calibrate(''pg_default'', 1, 1, 1, ''{1}'', ''{1}'', false)',
 	'ecp_storage._ecp_calibrate_fill(''pg_default'', 1, 1)',
-	'ecp_storage._ecp_calibrate_transfer(NULL, 1, 1)', 'ecp_storage._ecp_place_free_bytes(1663)',
+	'ecp_storage._ecp_calibrate_transfer(ROW(NULL, true, true, true, true, true, true, true, 1, 0, 0, 1, 1, 1, 1), 1, 1)', 'ecp_storage._ecp_place_free_bytes(1663)',
 	'ecp_calibrate(''pg_default'')', 'ecp_models.ecp_bench(''pg_default'')', 'ecp_models.ecp_memory_bench()',
 	'ecp_models.ecp_stream_bench_files(''{pg_default}'', ''{1}'')', 'ecp_stream_bench(''private'', ''{1}'')',
 	'ecp_read_window(''private_frames'', 1, ''epoch'', 0, 0, 1, 1, 1, 1)']) AS call;
