@@ -41,10 +41,6 @@
 /* What a query's elements are aligned and padded to. */
 #define QUERY_ALIGN		64
 
-/* Sums of squared differences, or products, of float rows with a query. */
-typedef void (*FloatSums) (const float4 *query, int dims, const char *rows,
-						   Size stride, int n, float4 *sums);
-
 /* Ranks of rows in PARTS are whole numbers below it, which a float4 has room for. */
 #define PARTS_LIMIT_MAX	(1 << 24)
 
@@ -68,7 +64,7 @@ struct EcpQuery
 	EcpU8Query	u8;				/* uint8 only */
 	const EcpPartsQuery *parts; /* for rows in PARTS, or NULL */
 	const float4 *f32;			/* float32 and float16 only */
-	FloatSums	float_sums;
+	EcpFloatSums float_sums;
 	const uint8 *bits;			/* bit only */
 	const EcpNibblesQuery *nibbles; /* nibbles only */
 };
@@ -204,7 +200,7 @@ f32_ip_rank(const float4 *a, const float4 *b, int dims, float4 dot)
 }
 
 /* The kernel of sums of float rows. */
-static FloatSums
+static EcpFloatSums
 float_sums(EcpElem rows, EcpMetric metric)
 {
 	if (rows == ECP_ELEM_FLOAT16)

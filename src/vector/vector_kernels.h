@@ -123,6 +123,10 @@ typedef struct EcpCodeScan
 /* Bytes of each of the eight parts of a query for planes of bits. */
 #define EcpPlanePadded(bytes)	TYPEALIGN(64, bytes)
 
+/* sums[i] over the elements of a query and of row i < n */
+typedef void (*EcpFloatSums) (const float4 *query, int dims, const char *rows,
+							  Size stride, int n, float4 *sums);
+
 typedef struct EcpKernels
 {
 	const char *name;
@@ -173,21 +177,11 @@ typedef struct EcpKernels
 								  const uint8 *rows, Size stride, int n,
 								  float8 *ranks);
 
-	/* sums[i] of squared differences, or of products, with row i < n */
-	void		(*f32_l2_rows) (const float4 *query, int dims,
-								const char *rows, Size stride, int n,
-								float4 *sums);
-	void		(*f32_dot_rows) (const float4 *query, int dims,
-								 const char *rows, Size stride, int n,
-								 float4 *sums);
-
-	/* the same of float16 rows */
-	void		(*f16_l2_rows) (const float4 *query, int dims,
-								const char *rows, Size stride, int n,
-								float4 *sums);
-	void		(*f16_dot_rows) (const float4 *query, int dims,
-								 const char *rows, Size stride, int n,
-								 float4 *sums);
+	/* squared differences, or products; with float32 rows, or float16 ones */
+	EcpFloatSums f32_l2_rows;
+	EcpFloatSums f32_dot_rows;
+	EcpFloatSums f16_l2_rows;
+	EcpFloatSums f16_dot_rows;
 
 	/* n float16 elements as float32, and the reverse, to the nearest even */
 	void		(*f16_floats) (const uint16 *x, int n, float4 *floats);

@@ -164,33 +164,18 @@ float_rows(const float4 *query, int dims, const char *rows, Size stride, int n,
 	}
 }
 
-static TARGET void
-f32_l2_rows(const float4 *query, int dims, const char *rows, Size stride,
-			int n, float4 *sums)
-{
-	float_rows(query, dims, rows, stride, n, false, true, sums);
+#define FloatRows(name, half, squared) \
+static TARGET void \
+name(const float4 *query, int dims, const char *rows, Size stride, int n, \
+	 float4 *sums) \
+{ \
+	float_rows(query, dims, rows, stride, n, half, squared, sums); \
 }
 
-static TARGET void
-f32_dot_rows(const float4 *query, int dims, const char *rows, Size stride,
-			 int n, float4 *sums)
-{
-	float_rows(query, dims, rows, stride, n, false, false, sums);
-}
-
-static TARGET void
-f16_l2_rows(const float4 *query, int dims, const char *rows, Size stride,
-			int n, float4 *sums)
-{
-	float_rows(query, dims, rows, stride, n, true, true, sums);
-}
-
-static TARGET void
-f16_dot_rows(const float4 *query, int dims, const char *rows, Size stride,
-			 int n, float4 *sums)
-{
-	float_rows(query, dims, rows, stride, n, true, false, sums);
-}
+FloatRows(f32_l2_rows, false, true)
+FloatRows(f32_dot_rows, false, false)
+FloatRows(f16_l2_rows, true, true)
+FloatRows(f16_dot_rows, true, false)
 
 static TARGET void
 f16_floats(const uint16 *x, int n, float4 *floats)

@@ -208,33 +208,18 @@ scalar_float_rows(const float4 *query, int dims, const char *rows, Size stride,
 	}
 }
 
-static void
-scalar_f32_l2_rows(const float4 *query, int dims, const char *rows,
-				   Size stride, int n, float4 *sums)
-{
-	scalar_float_rows(query, dims, rows, stride, n, false, true, sums);
+#define FloatRows(name, half, squared) \
+static void \
+name(const float4 *query, int dims, const char *rows, Size stride, int n, \
+	 float4 *sums) \
+{ \
+	scalar_float_rows(query, dims, rows, stride, n, half, squared, sums); \
 }
 
-static void
-scalar_f32_dot_rows(const float4 *query, int dims, const char *rows,
-					Size stride, int n, float4 *sums)
-{
-	scalar_float_rows(query, dims, rows, stride, n, false, false, sums);
-}
-
-static void
-scalar_f16_l2_rows(const float4 *query, int dims, const char *rows,
-				   Size stride, int n, float4 *sums)
-{
-	scalar_float_rows(query, dims, rows, stride, n, true, true, sums);
-}
-
-static void
-scalar_f16_dot_rows(const float4 *query, int dims, const char *rows,
-					Size stride, int n, float4 *sums)
-{
-	scalar_float_rows(query, dims, rows, stride, n, true, false, sums);
-}
+FloatRows(scalar_f32_l2_rows, false, true)
+FloatRows(scalar_f32_dot_rows, false, false)
+FloatRows(scalar_f16_l2_rows, true, true)
+FloatRows(scalar_f16_dot_rows, true, false)
 
 static void
 scalar_f16_floats(const uint16 *x, int n, float4 *floats)
