@@ -45,7 +45,8 @@ sub build
 	return;
 }
 
-# One test for each kind of queries and k: op, label, kinds, ks, queries.
+# One test for each kind of queries and k: op, label, kinds, ks, queries; "below" for
+# the rows with a smaller f, by a condition outside the index, and k = 10.
 sub keeps_promise
 {
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
@@ -55,10 +56,14 @@ sub keeps_promise
 	my @kinds = @{ $opt{kinds} || [ 'data', 'between', 'far' ] };
 	my @of = @{ $opt{ks} || \@ks };
 	my $n = $opt{queries} || $queries;
+	my $below = $opt{below} || 1000;
 	my ($kinds, $of) = map { '{' . join(',', @$_) . '}' } (\@kinds, \@of);
 	my %cell;
 
-	$node->safe_psql('postgres', "SELECT ecp_promise.find_truth('$name')");
+	$node->safe_psql('postgres',
+		$below < 1000
+		? "SELECT ecp_promise.find_filtered('$name', '$op', $below)"
+		: "SELECT ecp_promise.find_truth('$name')");
 	foreach my $target (@targets)
 	{
 		my $cells = $node->safe_psql(
@@ -66,7 +71,7 @@ sub keeps_promise
 			SET ecp.target_recall = $target;
 			SELECT kind, k, m.recall, m.error
 			FROM unnest('$kinds'::text[]) kind, unnest('$of'::int[]) k,
-				ecp_promise.measure('$name', '$op', kind, k, $n) m));
+				ecp_promise.measure('$name', '$op', kind, k, $n, $below) m));
 		foreach (split /\n/, $cells)
 		{
 			my ($kind, $k, $recall, $error) = split /\|/;
@@ -148,6 +153,18 @@ build('bits', 'bit_ops');
 keeps_promise($_)
   foreach ('gaussian', 'uniform', 'clustered', 'duplicates', 'near', 'bits');
 
+# Rows that a condition outside the index discards are tested and held back until
+# enough has been read for those that are left.
+make_set('held', 'gaussian', 64, queries => 200);
+build('held', 'real_l2_ops');
+keeps_promise(
+	'held',
+	below => $_,
+	label => $_ / 10 . ' % of the rows',
+	kinds => ['data'],
+	ks => [10],
+	queries => 200) foreach (500, 100, 10);
+
 # the other distances
 foreach my $metric ([ 'cosine', '<=>' ], [ 'ip', '<#>' ])
 {
@@ -212,6 +229,13 @@ $node->safe_psql('postgres',
 # not for 1,000 of the 1,200 that are left: dead rows make it read on until it has
 # all, but in strict order some come too late
 keeps_promise('shrunk', label => 'nine in ten deleted', ks => [ 1, 10, 100 ]);
+is( $node->safe_psql(
+		'postgres', q(
+		SELECT m.clusters < i.clusters / 2
+		FROM ecp_promise.measure('shrunk', '<->', 'data', 10, 100) m,
+			ecp_metapage_info('ecp_promise.shrunk_i') i)),
+	't',
+	'nine in ten deleted: no more is read than for ten times the rows');
 $node->safe_psql('postgres', 'VACUUM ecp_promise.shrunk');
 keeps_promise('shrunk', label => 'nine in ten deleted and vacuumed');
 

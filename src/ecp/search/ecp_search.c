@@ -318,32 +318,45 @@ search_read_window(EcpSearch *search, uint64 n, uint64 rows_max)
 
 /*
  * What is compared with the slack of a target by a search that read n clusters, and
- * is at the next.
+ * is at the next, with the k-th row at this rank.
  */
 static double
-search_sum(const EcpSearch *search, int n)
+search_sum(const EcpSearch *search, int n, float8 kth)
 {
 	const EcpProbe *probe = &search->probe;
 	const EcpMetaPageData *meta = &search->state.meta;
 
 	return ecp_stop_gap(&search->place, meta, probe->refs[probe->next_ref].rank,
-						search->nearest.kth) + ecp_stop_advance(meta, n);
+						kth) + ecp_stop_advance(meta, n);
+}
+
+/*
+ * Does the search look, while it tests rows and holds them back, whether it has enough
+ * for them?  Where a group or other nodes decide, too, its windows are for more rows.
+ */
+static bool
+search_looks_held(const EcpSearch *search)
+{
+	return search->hold.active && search->plan.adaptive &&
+		!search->request.filtered && !search->request.grouped;
 }
 
 /*
  * The slack of the target.  Under conditions that one row in s fulfils, the k nearest
- * are among the s * k nearest of all.
+ * are among the s * k nearest of all; of rows that were tested, among all of these.
  */
 static double
 search_slack(EcpSearch *search)
 {
 	const EcpSearchStats *stats = &search->stats;
 	EcpScanPlan *plan = &search->plan;
+	double		more = (double) Max(stats->vectors + stats->filtered, 1) /
+		Max(stats->vectors, 1);
 
-	if (search->request.filter)
-		ecp_target_plan_among(&search->state.meta,
-							  (double) Max(stats->vectors + stats->filtered, 1) /
-							  Max(stats->vectors, 1), plan);
+	if (search->hold.active)
+		more *= Max((double) search->taken / plan->k, 1);
+	if (search->request.filter || search->hold.active)
+		ecp_target_plan_among(&search->state.meta, more, plan);
 	return ecp_mix_slack(&search->mix, plan->slack);
 }
 
@@ -410,7 +423,8 @@ search_read_nearest(EcpSearch *search)
 				search_know_place(search);
 			if (n == look)
 			{
-				search->stats.early = search_sum(search, n) >= search_slack(search);
+				search->stats.early =
+					search_sum(search, n, search->nearest.kth) >= search_slack(search);
 				look = EcpLookNext(n);
 			}
 			if (search->stats.early || search_is_over(search))
@@ -418,7 +432,9 @@ search_read_nearest(EcpSearch *search)
 				(void) search_slack(search);
 				search->stats.recall =
 					ecp_target_recall_at(&search->state.meta, plan->among,
-										 &search->mix, search_sum(search, Max(n, 1)));
+										 &search->mix,
+										 search_sum(search, Max(n, 1),
+													search->nearest.kth));
 				ecp_probe_pause(probe);
 				break;
 			}
@@ -481,6 +497,7 @@ search_read_filtered(EcpSearch *search)
  * is on average.  Under a filter the rows that it passed say how many there will
  * have to be, and we read for more than are returned before the next window: rows
  * that turn up when farther ones have been returned are too late, in each window.
+ * A search that looks at the rows it holds back reads up to its next look.
  */
 static uint64
 search_next_window(EcpSearch *search)
@@ -495,6 +512,12 @@ search_next_window(EcpSearch *search)
 	double		clusters;
 	double		before;
 
+	if (search_looks_held(search))
+	{
+		/* few rows are taken before the look after it */
+		search->rows.batch = Max(search->taken / 8, ECP_SEARCH_BATCH);
+		return EcpLookNext(search->probe.clusters) - search->probe.clusters;
+	}
 	if ((request->filtered || hold->active) && request->limit > 0)
 	{
 		uint64		passed = EcpTopkCount(&hold->rows) +
@@ -620,7 +643,8 @@ search_ahead_rows(const EcpSearch *search)
 
 		rows = search->taken + (rows > found ? rows - found : 0);
 	}
-	rows = Min(rows, search->rows_known);
+	if (!search_looks_held(search))
+		rows = Min(rows, search->rows_known);
 	if (request->heap == NULL || request->located || request->filtered ||
 		search->rerank.table != NULL ||
 		!search->plan.adaptive || rows <= search->taken)
@@ -678,19 +702,30 @@ search_take(EcpSearch *search, EcpRanked *row)
 	return true;
 }
 
-/* Should the next window be read before a candidate is taken? */
+/*
+ * Should the next window be read before a candidate is taken?  Where rows are tested
+ * and held back, it should until enough has been read for those that were tested: by
+ * the slack, as in the first window, and not by what so many take on average.
+ */
 static bool
 search_wants_more(EcpSearch *search)
 {
 	const EcpSearchStats *stats = &search->stats;
+	int			n = search->probe.clusters;
 	bool		enough;
 
 	if (stats->stop != ECP_STOP_NONE)
 		return false;
 	if (search_waiting(search) == 0 || search_must_wait(search))
 		return true;
-	enough = search->plan.adaptive ? search->taken < search->rows_known :
-		(search->taken + 1) * ECP_SEARCH_AHEAD <= search->candidates;
+	if (!search->plan.adaptive)
+		enough = (search->taken + 1) * ECP_SEARCH_AHEAD <= search->candidates;
+	else if (search_looks_held(search))
+		enough = search->taken < search->plan.k ||
+			!search_has_cluster(search, EcpLookNext(n) - n) ||
+			search_sum(search, n, search->hold.farthest) >= search_slack(search);
+	else
+		enough = search->taken < search->rows_known;
 	return !enough && search_waiting(search) <
 		(uint64) work_mem * 1024 / sizeof(EcpRanked) / 2;
 }
@@ -778,7 +813,8 @@ search_take_held(EcpSearch *search, EcpRanked *row)
 
 		CHECK_FOR_INTERRUPTS();
 		if (!hold->has_next)
-			hold->has_next = search_take_next(search, !enough, &hold->next);
+			hold->has_next = search_take_next(search, !enough || search_looks_held(search),
+											  &hold->next);
 		if (!hold->has_next || (enough && hold->next.rank >= hold->farthest))
 			break;
 		hold->has_next = false;

@@ -155,7 +155,7 @@ typedef struct EcpSearchHold
 	bool		active;
 	EcpTopk		rows;			/* that count */
 	uint64		returned;		/* of them, and before them */
-	float8		farthest;		/* rank of those that were tested */
+	float8		farthest;		/* rank of those that were tested, or returned */
 	bool		has_next;
 	EcpRanked	next;			/* to be tested */
 } EcpSearchHold;

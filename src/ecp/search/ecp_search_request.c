@@ -98,6 +98,7 @@ ecp_search_set_passed(EcpSearch *search, uint64 passed)
 	{
 		hold->active = true;
 		hold->returned = passed;
+		hold->farthest = search->returned.last.rank;
 	}
 }
 
