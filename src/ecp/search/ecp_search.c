@@ -318,21 +318,22 @@ search_read_window(EcpSearch *search, uint64 n, uint64 rows_max)
 
 /*
  * What is compared with the slack of a target by a search that read n clusters, and
- * is at the next, with the k-th row at this rank.
+ * is at the next: by the k-th row, or the farthest of those that were tested.
  */
 static double
-search_sum(const EcpSearch *search, int n, float8 kth)
+search_sum(const EcpSearch *search, int n)
 {
 	const EcpProbe *probe = &search->probe;
 	const EcpMetaPageData *meta = &search->state.meta;
+	float8		kth = search->taken > 0 ? search->hold.farthest : search->nearest.kth;
 
 	return ecp_stop_gap(&search->place, meta, probe->refs[probe->next_ref].rank,
 						kth) + ecp_stop_advance(meta, n);
 }
 
 /*
- * Does the search look, while it tests rows and holds them back, whether it has enough
- * for them?  Where a group or other nodes decide, too, its windows are for more rows.
+ * Do windows end at looks, as the first does, while rows are tested and held back?
+ * Where a group or other nodes decide, too, they are for more rows.
  */
 static bool
 search_looks_held(const EcpSearch *search)
@@ -350,13 +351,11 @@ search_slack(EcpSearch *search)
 {
 	const EcpSearchStats *stats = &search->stats;
 	EcpScanPlan *plan = &search->plan;
-	double		more = (double) Max(stats->vectors + stats->filtered, 1) /
-		Max(stats->vectors, 1);
+	double		rows = Max(stats->vectors + stats->filtered, 1);
 
-	if (search->hold.active)
-		more *= Max((double) search->taken / plan->k, 1);
 	if (search->request.filter || search->hold.active)
-		ecp_target_plan_among(&search->state.meta, more, plan);
+		ecp_target_plan_among(&search->state.meta, rows / Max(stats->vectors, 1) *
+							  Max((double) search->taken / plan->k, 1), plan);
 	return ecp_mix_slack(&search->mix, plan->slack);
 }
 
@@ -423,8 +422,7 @@ search_read_nearest(EcpSearch *search)
 				search_know_place(search);
 			if (n == look)
 			{
-				search->stats.early =
-					search_sum(search, n, search->nearest.kth) >= search_slack(search);
+				search->stats.early = search_sum(search, n) >= search_slack(search);
 				look = EcpLookNext(n);
 			}
 			if (search->stats.early || search_is_over(search))
@@ -432,9 +430,7 @@ search_read_nearest(EcpSearch *search)
 				(void) search_slack(search);
 				search->stats.recall =
 					ecp_target_recall_at(&search->state.meta, plan->among,
-										 &search->mix,
-										 search_sum(search, Max(n, 1),
-													search->nearest.kth));
+										 &search->mix, search_sum(search, Max(n, 1)));
 				ecp_probe_pause(probe);
 				break;
 			}
@@ -497,7 +493,6 @@ search_read_filtered(EcpSearch *search)
  * is on average.  Under a filter the rows that it passed say how many there will
  * have to be, and we read for more than are returned before the next window: rows
  * that turn up when farther ones have been returned are too late, in each window.
- * A search that looks at the rows it holds back reads up to its next look.
  */
 static uint64
 search_next_window(EcpSearch *search)
@@ -702,11 +697,7 @@ search_take(EcpSearch *search, EcpRanked *row)
 	return true;
 }
 
-/*
- * Should the next window be read before a candidate is taken?  Where rows are tested
- * and held back, it should until enough has been read for those that were tested: by
- * the slack, as in the first window, and not by what so many take on average.
- */
+/* Should the next window be read before a candidate is taken? */
 static bool
 search_wants_more(EcpSearch *search)
 {
@@ -723,7 +714,7 @@ search_wants_more(EcpSearch *search)
 	else if (search_looks_held(search))
 		enough = search->taken < search->plan.k ||
 			!search_has_cluster(search, EcpLookNext(n) - n) ||
-			search_sum(search, n, search->hold.farthest) >= search_slack(search);
+			search_sum(search, n) >= search_slack(search);
 	else
 		enough = search->taken < search->rows_known;
 	return !enough && search_waiting(search) <
