@@ -29,15 +29,18 @@ CREATE TABLE batch_queries (id int, r real[], b bytea, wide bytea);
 INSERT INTO batch_queries
 	SELECT i, batch_real(i + 5000, 20), batch_bytes(i + 5000, 20),
 		batch_bytes(i + 5000, 700)
-	FROM generate_series(1, 20) AS i;
+	FROM generate_series(1, 200) AS i;
 VACUUM ANALYZE batch_items;
 
--- every row of the answers of both ways that the other has not; 0 = equal
+-- every row of the answers of both ways that the other has not (0 = equal), and whether
+-- the function left all queries to scans
 CREATE FUNCTION batch_differs(index text, col text, op text, k int,
-	items text DEFAULT 'batch_items') RETURNS TABLE (answers bigint, differ bigint)
+	items text DEFAULT 'batch_items') RETURNS TABLE (answers bigint, differ bigint, searched bool)
 	LANGUAGE plpgsql AS $$
+DECLARE
+	before bigint := pg_stat_get_xact_numscans(index::regclass);
 BEGIN
-	RETURN QUERY EXECUTE format($q$
+	EXECUTE format($q$
 		WITH scans AS MATERIALIZED (
 			SELECT q.id::bigint AS query, t.tid, t.distance,
 				row_number() OVER (PARTITION BY q.id) AS rank
@@ -55,7 +58,10 @@ BEGIN
 				 UNION ALL
 				 (SELECT query, tid, distance, rank FROM batch
 				  EXCEPT SELECT query, tid, distance, rank FROM scans)) AS x)
-		$q$, index, col, op, k, items);
+		$q$, index, col, op, k, items) INTO answers, differ;
+	-- one scan for each query is that which it is compared with
+	searched := pg_stat_get_xact_numscans(index::regclass) - before >= 400;
+	RETURN NEXT;
 END
 $$;
 
@@ -304,8 +310,8 @@ SELECT * FROM ecp_knn_batch('batch_r_l2', '{{1, 2}, {NULL, 4}}'::real[]);
 SELECT * FROM ecp_knn_batch('batch_r_l2', '{{{1, 2}}}'::real[]);
 SELECT * FROM ecp_knn_batch('batch_r_l2', '{1, 2}'::int[]);
 SELECT * FROM ecp_knn_exact('batch_b_l2', '{1, 2}'::real[]);
-SELECT * FROM ecp_knn_fetch('batch_r_l2', '{{1, 2}}'::real[], '{nonsense}');
-SELECT * FROM ecp_knn_fetch('batch_r_l2', '{{1, 2}}'::real[], ARRAY[NULL::name]);
+SELECT * FROM ecp_knn_fetch('batch_r_l2', (SELECT array_agg(r) FROM batch_queries), '{nonsense}');
+SELECT * FROM ecp_knn_fetch('batch_r_l2', (SELECT array_agg(r) FROM batch_queries), ARRAY[NULL::name]);
 -- an error in a worker, and afterwards
 SET parallel_setup_cost = 0;
 BEGIN;

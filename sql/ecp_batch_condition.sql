@@ -30,7 +30,7 @@ INSERT INTO cond_items
 CREATE TABLE cond_queries (id int, r real[], b bytea, wide bytea);
 INSERT INTO cond_queries
 	SELECT i, cond_real(i + 5000, 20), cond_bytes(i + 5000, 70), cond_bytes(i + 5000, 700)
-	FROM generate_series(1, 20) AS i;
+	FROM generate_series(1, 200) AS i;
 CREATE TABLE cond_allowed AS SELECT unnest('{3, 14, 15}'::int[]) AS tenant;
 VACUUM ANALYZE cond_items, cond_queries, cond_allowed;
 
@@ -54,7 +54,7 @@ BEGIN
 		CREATE TEMP TABLE batch AS SELECT query, tid, distance, rank::bigint
 			FROM ecp_knn_batch(%L, 'SELECT id, %s FROM cond_queries', %s, %L)
 		$q$, index, col, k, condition);
-	searched := pg_stat_get_xact_numscans(index::regclass) - before >= 20;
+	searched := pg_stat_get_xact_numscans(index::regclass) - before >= 200;
 	SELECT count(*) FROM batch INTO answers;
 	SELECT count(*) FROM ((TABLE searched EXCEPT TABLE batch) UNION ALL (TABLE batch EXCEPT TABLE searched)) AS x
 	INTO differ;

@@ -102,7 +102,7 @@ SET ROLE regress_max_sim;
 SELECT count(*) FROM ecp_knn_max_sim('max_sim_v', ARRAY[max_sim_vector(75)], 'doc');
 RESET ROLE;
 
--- what cannot be
+-- documents may be arrays; what cannot be
 SELECT count(*) FROM ecp_knn_max_sim('max_sim_v', ARRAY[max_sim_vector(75)], 'tags');
 SELECT count(*) FROM ecp_knn_max_sim('max_sim_v', ARRAY[max_sim_vector(75)], 'gone');
 SELECT count(*) FROM ecp_knn_max_sim('max_sim_v', ARRAY[max_sim_vector(75)], 'ctid');

@@ -122,7 +122,7 @@ SELECT ecp_index_check('temporary_i', true);
 
 -- searches beside buffers find as many rows as there are, and so does a batch, from
 -- fewer pages
-CREATE TABLE summary_q AS SELECT x::bigint AS id, pg_temp.clustered_bytes(x * 331, 12, 60) AS v FROM generate_series(1, 40) x;
+CREATE TABLE summary_q AS SELECT x::bigint AS id, pg_temp.clustered_bytes(x * 331, 12, 60) AS v FROM generate_series(1, 300) x;
 CREATE FUNCTION batch(condition text, OUT answers bigint, OUT differ bigint, OUT few boolean) LANGUAGE plpgsql AS $$
 DECLARE
 	start bigint := pg_stat_get_xact_blocks_fetched('summary_i'::regclass);

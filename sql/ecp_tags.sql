@@ -175,7 +175,7 @@ SELECT condition, r.* FROM unnest(ARRAY['t::tags_ci[] && ''{TAG 7}''', '''TAG 7'
 	't && ''{tag 7}''']) condition, tags_compare(condition) r;
 -- many queries at once: the answers are those of searches, and shared where no row of
 -- the table has to be checked by other conditions
-CREATE TABLE tags_q AS SELECT id::bigint, pg_temp.spread_vector(id * 31, 6) AS v FROM generate_series(1, 40) id;
+CREATE TABLE tags_q AS SELECT id::bigint, pg_temp.spread_vector(id * 31, 6) AS v FROM generate_series(1, 300) id;
 CREATE FUNCTION tags_batch(condition text, OUT answers bigint, OUT differ bigint, OUT searched boolean) LANGUAGE plpgsql AS $$
 DECLARE
 	before bigint;
@@ -186,7 +186,7 @@ BEGIN
 		LATERAL (SELECT ctid AS tid FROM tags_t t WHERE %s ORDER BY t.v <-> q.v LIMIT 5) s', condition);
 	before := pg_stat_get_xact_numscans('tags_i1'::regclass);
 	EXECUTE format('CREATE TEMP TABLE batch AS SELECT query, tid FROM ecp_knn_batch(''tags_i1'', ''SELECT id, v FROM tags_q'', 5, %L)', condition);
-	searched := pg_stat_get_xact_numscans('tags_i1'::regclass) - before >= 40;
+	searched := pg_stat_get_xact_numscans('tags_i1'::regclass) - before >= 300;
 	SELECT count(*) FROM batch INTO answers;
 	SELECT count(*) FROM ((TABLE searched EXCEPT TABLE batch) UNION ALL (TABLE batch EXCEPT TABLE searched)) x INTO differ;
 	DROP TABLE searched, batch;

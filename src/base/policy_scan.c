@@ -3,11 +3,10 @@
  * policy_scan.c
  *	  The rows of a table that row-level security lets the current user see.
  *
- * This is the query SELECT ctid FROM ONLY table [WHERE ctid = ANY (...) AND
- * condition], or WHERE column = ANY (...), or, for one row after the other,
- * WHERE ctid = $1 AND condition, which the server rewrites with the table's policies,
- * plans and executes as any other.  It is not parsed, though, but for the condition: it is
- * made of the OIDs of the table and the operator.  A text would name them, and the
+ * This is the query SELECT ctid FROM ONLY table [WHERE condition], or, for one row after
+ * the other, WHERE ctid = $1 AND condition, which the server rewrites with the table's
+ * policies, plans and executes as any other.  It is not parsed, though, but for the condition: it is
+ * made of OIDs.  A text would name them, and the
  * name of a table that is open and locked may stand for another one by then, since
  * a lock on a table does not keep its schema from being renamed.  The rows that the
  * other table allows would then be taken for those of this one.
@@ -82,74 +81,6 @@ receive_shutdown(DestReceiver *self)
 {
 }
 
-/* The condition that a row's TID is one of these. */
-static Node *
-tid_condition(Var *ctid, const ItemPointerData *asked, int nasked)
-{
-	ScalarArrayOpExpr *condition = makeNode(ScalarArrayOpExpr);
-	Datum	   *values = palloc(mul_size(Max(nasked, 1), sizeof(Datum)));
-	ArrayType  *array;
-
-	for (int i = 0; i < nasked; i++)
-		values[i] = PointerGetDatum(&asked[i]);
-	array = construct_array(values, nasked, TIDOID, sizeof(ItemPointerData),
-							false, TYPALIGN_SHORT);
-	pfree(values);
-	condition->opno = TIDEqualOperator;
-	condition->opfuncid = F_TIDEQ;
-	condition->useOr = true;
-	condition->args =
-		list_make2(copyObject(ctid),
-				   makeConst(TIDARRAYOID, -1, InvalidOid, -1,
-							 PointerGetDatum(array), false, false));
-	condition->location = -1;
-	return (Node *) condition;
-}
-
-/* The condition that a row's value in a column is one of these. */
-static Node *
-values_condition(ParseState *pstate, Relation rel, AttrNumber attnum, Oid equal,
-				 Datum *values, int nvalues)
-{
-	ScalarArrayOpExpr *condition = makeNode(ScalarArrayOpExpr);
-	const FormData_pg_attribute *att = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
-	Var		   *column = makeVar(1, attnum, att->atttypid, att->atttypmod,
-								 att->attcollation, 0);
-	Expr	   *left = (Expr *) column;
-	Oid			type = getBaseType(att->atttypid);
-	Oid			input;
-	Oid			array_type;
-	ArrayType  *array;
-	int16		typlen;
-	bool		typbyval;
-	char		typalign;
-
-	markVarForSelectPriv(pstate, column);
-	op_input_types(equal, &input, &input);
-	if (!IsPolymorphicType(input))
-		type = input;
-	if (type != att->atttypid)
-		left = (Expr *) makeRelabelType(left, type, -1, att->attcollation,
-										COERCE_IMPLICIT_CAST);
-	array_type = get_array_type(type);
-	if (!OidIsValid(array_type))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("could not find array type for data type %s",
-						format_type_be(type))));
-	get_typlenbyvalalign(type, &typlen, &typbyval, &typalign);
-	array = construct_array(values, nvalues, type, typlen, typbyval, typalign);
-	condition->opno = equal;
-	condition->opfuncid = get_opcode(equal);
-	condition->useOr = true;
-	condition->inputcollid = att->attcollation;
-	condition->args = list_make2(left,
-								 makeConst(array_type, -1, att->attcollation, -1,
-										   PointerGetDatum(array), false, false));
-	condition->location = -1;
-	return (Node *) condition;
-}
-
 /* The condition that a row's TID is that of the parameter. */
 static Node *
 row_condition(Var *ctid)
@@ -166,21 +97,9 @@ row_condition(Var *ctid)
 								  InvalidOid, InvalidOid);
 }
 
-/* What rows are asked for: all, if nothing of it is set. */
-typedef struct PolicyRows
-{
-	const ItemPointerData *tids;
-	int			ntids;
-	bool		one;			/* the one that is the parameter */
-	AttrNumber	column;			/* those with one of these values */
-	Oid			equal;
-	Datum	   *values;
-	int			nvalues;
-} PolicyRows;
-
-/* The query, as the parser would make it. */
+/* The query, as the parser would make it: of all rows, or of one. */
 static Query *
-make_query(Relation rel, const char *condition, const PolicyRows *rows)
+make_query(Relation rel, const char *condition, bool one)
 {
 	ParseState *pstate = make_parsestate(NULL);
 	Query	   *query = makeNode(Query);
@@ -189,13 +108,8 @@ make_query(Relation rel, const char *condition, const PolicyRows *rows)
 
 	ctid = makeVar(1, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0);
 	markVarForSelectPriv(pstate, ctid);
-	if (rows->one)
+	if (one)
 		where = make_and_qual(row_condition(ctid), where);
-	else if (rows->tids)
-		where = make_and_qual(tid_condition(ctid, rows->tids, rows->ntids), where);
-	else if (rows->values)
-		where = make_and_qual(values_condition(pstate, rel, rows->column, rows->equal,
-											   rows->values, rows->nvalues), where);
 	query->commandType = CMD_SELECT;
 	query->querySource = QSRC_ORIGINAL;
 	query->canSetTag = true;
@@ -265,36 +179,20 @@ scan_begin(Relation rel, Query *query, Snapshot snapshot, ParamListInfo params)
 }
 
 EcpPolicyScan *
-ecp_policy_scan_begin(Relation rel, Snapshot snapshot, const char *condition,
-					  const ItemPointerData *asked, int nasked)
+ecp_policy_scan_begin(Relation rel, Snapshot snapshot, const char *condition)
 {
-	PolicyRows	rows = {.tids = asked,.ntids = nasked};
-
-	return scan_begin(rel, make_query(rel, condition, &rows), snapshot, NULL);
-}
-
-EcpPolicyScan *
-ecp_policy_scan_begin_values(Relation rel, Snapshot snapshot, const char *condition,
-							 AttrNumber column, Oid equal, Datum *values,
-							 int nvalues)
-{
-	PolicyRows	rows = {
-		.column = column,.equal = equal,.values = values,.nvalues = nvalues
-	};
-
-	return scan_begin(rel, make_query(rel, condition, &rows), snapshot, NULL);
+	return scan_begin(rel, make_query(rel, condition, false), snapshot, NULL);
 }
 
 EcpPolicyScan *
 ecp_policy_scan_begin_rows(Relation rel, Snapshot snapshot, const char *condition)
 {
-	PolicyRows	rows = {.one = true};
 	ParamListInfo params = makeParamList(1);
 
 	params->params[0].pflags = 0;
 	params->params[0].ptype = TIDOID;
 	params->params[0].isnull = false;
-	return scan_begin(rel, make_query(rel, condition, &rows), snapshot, params);
+	return scan_begin(rel, make_query(rel, condition, true), snapshot, params);
 }
 
 bool

@@ -15,25 +15,12 @@
 typedef struct EcpPolicyScan EcpPolicyScan;
 
 /*
- * Begin to read the TIDs of an open table's rows, or, if "asked" is not NULL,
- * those among nasked TIDs, as the current user.  The table's children are left
- * out, and with a condition (condition.h) the rows for which it is not true.
+ * Begin to read the TIDs of an open table's rows as the current user.  The table's
+ * children are left out, and with a condition (condition.h) the rows for which it is not
+ * true.
  */
 extern EcpPolicyScan *ecp_policy_scan_begin(Relation rel, Snapshot snapshot,
-											const char *condition,
-											const ItemPointerData *asked,
-											int nasked);
-
-/*
- * The same of the rows that have one of these values in a column: "equal" is the
- * operator, of the column's type, that says so.  By an index on the column, if the
- * planner thinks so.
- */
-extern EcpPolicyScan *ecp_policy_scan_begin_values(Relation rel,
-												   Snapshot snapshot,
-												   const char *condition,
-												   AttrNumber column, Oid equal,
-												   Datum *values, int nvalues);
+											const char *condition);
 
 /* The next TIDs, at most "max"; 0 in the end. */
 extern int	ecp_policy_scan_next(EcpPolicyScan *scan, ItemPointerData *tids,

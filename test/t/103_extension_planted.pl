@@ -171,10 +171,12 @@ my %arguments = (
 	'ecp_index_check(regclass, boolean)' => "$ecp, true",
 	'ecp_index_stats(regclass)' => $ecp,
 	'ecp_kernels()' => '',
-	'ecp_knn_batch(regclass, anyarray, integer, text)' =>
-	  [ "$ecp, $queries, 3, NULL::text", "$plain, $queries, 3, $condition" ],
+	# plans a query of the table, which evaluates predicates of its indexes
+	'ecp_knn_batch(regclass, anyarray, integer, text)' => [
+		"$plain, $queries, 3, NULL::text", "$plain, $queries, 3, $condition"
+	],
 	'ecp_knn_batch(regclass, text, integer, text)' =>
-	  [ "$ecp, $query, 3, NULL::text", "$plain, $query, 3, $condition" ],
+	  [ "$plain, $query, 3, NULL::text", "$plain, $query, 3, $condition" ],
 	'ecp_knn_exact(regclass, anyarray, integer, text)' =>
 	  [ "$ecp, $queries, 3, NULL::text", "$plain, $queries, 3, $condition" ],
 	'ecp_knn_exact(regclass, text, integer, text)' =>
@@ -183,7 +185,6 @@ my %arguments = (
 		"$ecp, '{1,2,1}'::real[], 'kind'::name, 3, NULL::text",
 		"$plain, '{1,2,1}'::real[], 'what'::name, 3, $condition"
 	],
-	# plans a query of the table, which evaluates predicates of its indexes
 	'ecp_knn_max_sim(regclass, anyarray, name, integer, integer, integer, text)'
 	  => [
 		"$plain, $queries, 'kind'::name, 3, 20, 5, NULL::text",
@@ -196,7 +197,7 @@ my %arguments = (
 		"$plain, $query, 'what'::name, 3, 20, 5, $condition"
 	  ],
 	'ecp_knn_fetch(regclass, anyarray, name[], integer, text)' => [
-		"$ecp, $queries, $columns, 3, NULL::text",
+		"$plain, $queries, $columns, 3, NULL::text",
 		"$plain, $queries, $columns, 3, $condition"
 	],
 	'ecp_last_scan()' => '',
@@ -263,8 +264,9 @@ my %arguments = (
 	'ecp_stripe(integer[], integer)' => "'{1,2}'::integer[], 4",
 	'ecp_stripe_ddl(text, name[], integer, name)' =>
 	  "'trap.f'::text, '{trapped}'::name[], 2, 'betree'::name",
-	'ecp_vote(regclass, text, name, integer)' =>
-	  [ "$ecp, $query, 'what'::name, 3", "$ecp, $query, 'kind'::name, 3" ]);
+	'ecp_vote(regclass, text, name, integer)' => [
+		"$plain, $query, 'what'::name, 3", "$plain, $query, 'kind'::name, 3"
+	]);
 # called by their triggers, by ecp_calibrate(), and below by CALL
 my %otherwise = map { $_ => 1 } (
 	'_ecp_calibrate(name, bigint, double precision, bigint, integer[], integer[], boolean)',
@@ -352,7 +354,9 @@ sub call_all
 			"BEGIN; SET search_path = trap, pg_catalog; SELECT * FROM calls.c$i; ROLLBACK"
 		);
 
-		$failures .= "$calls[$i]: $stderr\n" if $ret != 0;
+		# casts that are planted make operators of the server's ambiguous
+		$failures .= "$calls[$i]: $stderr\n"
+		  if $ret != 0 && $stderr !~ /operator is not unique: (?:kind|thing)/;
 	}
 	return $failures;
 }
@@ -672,7 +676,7 @@ foreach my $method (qw(full half codes betree))
 				$runs .= "$about[$_]: $calls calls\n" if $calls > 0;
 				$runs .= "$about[$_]: $error\n"
 				  if $error !~
-				  /^$|permission denied|must be owner|cannot be searched with a condition$|is constant$/;
+				  /^$|permission denied|must be owner|cannot be searched by this function$|is constant$/;
 			}
 			foreach (0 .. $#queries)
 			{

@@ -249,7 +249,7 @@ node_answer(NodeState *node, int first, IndexScanDesc scan, const EcpScanLimit *
 		if (input.n >= ECP_BATCH_ROWS_MIN &&
 			ecp_knn_find(scan->heapRelation, scan->indexRelation, scan->xs_snapshot,
 						 node->keys, node->nkeys, limit->scan->ps.plan->plan_rows,
-						 &input, (int) limit->rows, node_take_answer, node))
+						 scan->xs_recheck, &input, (int) limit->rows, node_take_answer, node))
 			node->batches++;
 		tuplestore_end(input.store);
 		MemoryContextSwitchTo(node->context);

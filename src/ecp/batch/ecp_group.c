@@ -84,15 +84,12 @@ ecp_group_init(EcpRowGroups *groups, Relation heap, const char *column)
 				 errmsg("could not identify an equality operator for type %s",
 						format_type_be(groups->column.type))));
 	fmgr_info_copy(&groups->equal, &type->eq_opr_finfo, CurrentMemoryContext);
-	groups->equal_operator = type->eq_opr;
 	groups->hash.fn_oid = InvalidOid;
 	if (OidIsValid(type->hash_proc_finfo.fn_oid))
 		fmgr_info_copy(&groups->hash, &type->hash_proc_finfo, CurrentMemoryContext);
 	groups->typlen = type->typlen;
 	groups->typbyval = type->typbyval;
 	groups->n = 0;
-	groups->room = GROUPS_FIRST;
-	groups->values = palloc_array(NullableDatum, groups->room);
 	groups->context = CurrentMemoryContext;
 	groups->row_context = AllocSetContextCreate(CurrentMemoryContext,
 												"ecp group of a row",
@@ -109,15 +106,7 @@ group_add(EcpRowGroups *groups, GroupEntry *group)
 	if (!group->key.isnull)
 		group->key.value = datumCopy(group->key.value, groups->typbyval,
 									 groups->typlen);
-	if (groups->n == groups->room)
-	{
-		groups->room *= 2;
-		groups->values = repalloc_huge(groups->values,
-									   mul_size(groups->room, sizeof(NullableDatum)));
-	}
 	group->number = groups->n++;
-	groups->values[group->number].value = group->key.value;
-	groups->values[group->number].isnull = group->key.isnull;
 	MemoryContextSwitchTo(old);
 }
 
@@ -133,33 +122,17 @@ group_key(EcpRowGroups *groups, TupleTableSlot *slot)
 }
 
 uint32
-ecp_group_hash(EcpRowGroups *groups, TupleTableSlot *slot)
+ecp_group_number(EcpRowGroups *groups, TupleTableSlot *slot)
 {
 	MemoryContext old = MemoryContextSwitchTo(groups->row_context);
-	GroupKey	key = group_key(groups, slot);
-	uint32		hash = group_hash(groups, &key);
-
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(groups->row_context);
-	return hash;
-}
-
-uint32
-ecp_group_number(EcpRowGroups *groups, TupleTableSlot *slot, bool add)
-{
-	MemoryContext old = MemoryContextSwitchTo(groups->row_context);
-	uint32		number = ECP_GROUP_NONE;
 	GroupKey	key = group_key(groups, slot);
 	GroupEntry *group;
-	bool		found = true;
+	bool		found;
 
-	group = add ? groups_insert(groups->table, key, &found) :
-		groups_lookup(groups->table, key);
+	group = groups_insert(groups->table, key, &found);
 	if (!found)
 		group_add(groups, group);
-	if (group != NULL)
-		number = group->number;
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(groups->row_context);
-	return number;
+	return group->number;
 }

@@ -10,21 +10,15 @@
 
 #include "ecp/batch/ecp_user_table.h"
 
-/* As ecp_group_number() returns it. */
-#define ECP_GROUP_NONE		PG_UINT32_MAX
-
 /* The groups that have been met, which are numbered from 0 on. */
 typedef struct EcpRowGroups
 {
 	EcpUserColumn column;
 	FmgrInfo	hash;			/* fn_oid is InvalidOid if the type has none */
 	FmgrInfo	equal;
-	Oid			equal_operator;
 	int16		typlen;
 	bool		typbyval;
 	uint32		n;
-	uint32		room;			/* for so many values: */
-	NullableDatum *values;		/* by number */
 	struct groups_hash *table;
 	MemoryContext context;		/* of the groups' values */
 	MemoryContext row_context;	/* of one row */
@@ -33,13 +27,9 @@ typedef struct EcpRowGroups
 extern void ecp_group_init(EcpRowGroups *groups, Relation heap, const char *column);
 
 /*
- * The number of the group of the row in a slot.  If it has not been met it is added,
- * or, if "add" is false, the number is ECP_GROUP_NONE.  Rows whose value is NULL are
- * one group.
+ * The number of the group of the row in a slot, which is added if it has not been met.
+ * Rows whose value is NULL are one group.
  */
-extern uint32 ecp_group_number(EcpRowGroups *groups, TupleTableSlot *slot, bool add);
-
-/* A number that all rows of a group have; of types without a hash function, all rows. */
-extern uint32 ecp_group_hash(EcpRowGroups *groups, TupleTableSlot *slot);
+extern uint32 ecp_group_number(EcpRowGroups *groups, TupleTableSlot *slot);
 
 #endif							/* ECP_GROUP_H */

@@ -1,33 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_knn.c
- *	  ecp_knn_batch() and ecp_knn_exact(): the nearest rows of many queries.
+ *	  The nearest rows of many queries: what ecp_batch_node.c, ecp_knn_exact() and
+ *	  ecp_recall() ask for.
  *
- *	 queries	an array of vectors, or what a query of the user's returns
- *				(ecp_knn_input.c); all of them are taken before parallel mode
- *				begins
- *	 batch		as many as work_mem times hash_mem_multiplier has room for
- *	 phases		see ecp_knn.h: descend, clusters or table, fetch, rescan
+ *	 batch		as many queries as work_mem times hash_mem_multiplier has room for
+ *	 phases		see ecp_knn.h: descend and clusters, or table
  *	 answers	query by query, nearest first
  *
- * The answers of ecp_knn_batch() are those of
- *
- *	 SELECT ... FROM queries q, LATERAL
- *		 (SELECT ... FROM items ORDER BY v <-> q.v LIMIT k)
- *
- * with the same settings and snapshot, rows in the same order.  A batch
- * looks at the first window of each scan, which may end where an estimate says
- * so (ecp_knn_wave.c).  When k rows were found there, and the scan would not have
- * read on to find them (see ecp_search.c), that is the answer; if not, the scan
- * itself is run (ecp_knn_rows.c).  With a
- * quantiser the batch compares codes, as scans do (ecp_knn_codes.c), where that
- * saves reads; otherwise scans are faster, and it runs one for each query.
- *
- * With a condition that the index knows, all of this sees only rows that satisfy it;
- * with others, a search is executed for each query (ecp_knn_condition.c).
- *
- * Both functions return TIDs, for a join with the table in the same
- * statement, which has the same snapshot.
+ * What ecp_knn_find() finds is what scans with the same keys, settings and snapshot
+ * return.  A batch looks at the first window of each scan, which may end where an
+ * estimate says so (ecp_knn_wave.c).  If the scan would not have read on to find k rows
+ * (see ecp_search.c), that is the answer; if not, the query is left to the scan.
  *
  *-------------------------------------------------------------------------
  */
@@ -50,6 +34,7 @@
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
+#include "ecp/page/ecp_tid.h"
 #include "ecp/search/ecp_scan.h"
 #include "ecp/search/ecp_stop.h"
 #include "ecp/search/ecp_probe.h"
@@ -76,18 +61,11 @@
 /* Items that a process takes at a time: queries to descend for, to decide, */
 #define KNN_DESCEND_STEP	32
 #define KNN_QUERIES_STEP	256
-#define KNN_RESCAN_STEP		4	/* and to search by a scan */
 
-/* Rows with codes that are kept for each candidate, and besides. */
-#define KNN_CODES			8
-#define KNN_CODES_MORE		64
-
-/*
- * Codes are compared one query at a time in any case, so what a batch of them
- * saves is reads from a device: where each cluster is wanted by a share of a query
- * or more, on average, and where of a sample of blocks, a share is not in memory.
- */
+/* Queries by codes that want each cluster on average, where it is read before. */
 #define KNN_CODES_WANTED	0.25
+
+/* Blocks of a sample, and how many are not in memory where that is cold. */
 #define KNN_SAMPLE			32
 #define KNN_SAMPLE_MISSING	4
 
@@ -96,8 +74,8 @@
  * average this many of them have to want each cluster, fewer with a condition, which
  * is then checked once for all; more if rows are soon compared, or many are returned.
  */
-#define KNN_SHARED			12
-#define KNN_SHARED_FILTERED 6
+#define KNN_SHARED			5
+#define KNN_SHARED_FILTERED 3
 #define KNN_SHARED_BYTES	128
 #define KNN_SHARED_K		25
 
@@ -115,30 +93,9 @@
 #define KNN_WAVE_MOST		4
 #define KNN_WAVE_FIRST		0.5
 
-PGDLLEXPORT Datum ecp_knn_batch(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum ecp_knn_exact(PG_FUNCTION_ARGS);
 
-PG_FUNCTION_INFO_V1(ecp_knn_batch);
 PG_FUNCTION_INFO_V1(ecp_knn_exact);
-
-/* ---- relations and queries ---- */
-
-/* Open index and table, and check the user's privileges. */
-static void
-knn_open(EcpKnn *knn, FunctionCallInfo fcinfo)
-{
-	knn->index = ecp_user_index_open_with_table(fcinfo, AccessShareLock,
-												ECP_INDEX_READ, &ecp_index_kind,
-												&knn->heap);
-	knn->row_security = knn->checked =
-		check_enable_rls(RelationGetRelid(knn->heap),
-						 InvalidOid, false) == RLS_ENABLED;
-	knn->snapshot = GetActiveSnapshot();
-	if (!IsMVCCSnapshot(knn->snapshot))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("ecp index scans need an MVCC snapshot")));
-}
 
 /* ---- batches ---- */
 
@@ -164,10 +121,9 @@ knn_next_batch(EcpKnn *knn, EcpKnnInput *input, TupleTableSlot *slot)
 
 		query->id = DatumGetInt64(slot_getattr(slot, 1, &isnull));
 		query->flags = 0;
-		query->nrefs = query->nheap = query->nresults = 0;
+		query->nrefs = query->nheap = 0;
 		query->vectors = query->filtered = 0;
-		query->ncodes = 0;
-		query->bound = query->code_bound = get_float8_infinity();
+		query->bound = get_float8_infinity();
 		value = slot_getattr(slot, 2, &isnull);
 		if (isnull)
 			query->flags = ECP_KNN_NULL;
@@ -190,54 +146,19 @@ knn_next_batch(EcpKnn *knn, EcpKnnInput *input, TupleTableSlot *slot)
 	return n > 0;
 }
 
-/*
- * Turn the visible ones of a query's candidates into its answer.  Returns
- * false if a scan would have looked further for it.
- */
-static bool
-knn_settle(EcpKnn *knn, int q)
+/* Put candidates in order, the nearest first, with distances instead of ranks. */
+static void
+knn_settle(const EcpKnn *knn, EcpRanked *heap, int n)
 {
-	const EcpKnnPlan *plan = knn->plan;
-	EcpKnnQuery *query = &knn->queries[q];
-	EcpRanked  *heap = ecp_knn_heap(knn, q);
-	ItemPointerData *tids = ecp_knn_tids(knn, q);
-	bool		refused = query->vectors > query->nheap;
-	int			taken = 0;
-
-	Assert(q >= 0 && q < knn->shared->nqueries);
-	query->nresults = 0;
-	if ((query->flags & ECP_KNN_NULL) != 0)
-		return true;
-	if ((query->flags & ECP_KNN_NO_PLACE) != 0 && !plan->exact)
-		return false;
-
-	while (taken < query->nheap && query->nresults < plan->k)
+	ecp_knn_compare_sort(heap, n);
+	for (int i = 0; i < n; i++)
 	{
-		int			i = taken++;
-		int			n = query->nresults;
+		uint64		item = EcpRankedItem(&heap[i]);
 
-		if (!ItemPointerIsValid(&tids[i]))
-			continue;
-		heap[n].rank = EcpRankedIsNaN(&heap[i]) ? get_float8_nan() :
-			ecp_rank_distance(plan->state.meta.ecpm_metric, heap[i].rank);
-		heap[n].item = EcpRankedItem(&heap[i]);
-		tids[n] = tids[i];
-		query->nresults++;
+		heap[i].rank = EcpRankedIsNaN(&heap[i]) ? get_float8_nan() :
+			ecp_rank_distance(knn->plan->state.meta.ecpm_metric, heap[i].rank);
+		heap[i].item = item;
 	}
-	if (plan->exact)
-		return true;
-	if ((query->nresults < plan->k && refused) ||
-		(query->flags & ECP_KNN_CUT_OFF) != 0 ||
-		(ecp_max_scan_tuples >= 0 &&
-		 query->vectors + query->filtered >= ecp_max_scan_tuples))
-		return false;
-	if (ecp_iterative_scan == ECP_ITERATIVE_OFF ||
-		(query->flags & ECP_KNN_ALL_READ) != 0)
-		return true;
-	if (plan->scan.adaptive)
-		return query->nresults == plan->k && taken <= plan->scan.k;
-	return query->nresults == plan->k &&
-		(uint64) taken * ECP_SEARCH_AHEAD <= query->vectors;
 }
 
 /*
@@ -246,7 +167,7 @@ knn_settle(EcpKnn *knn, int q)
  * to find out: unless the answer has all rows that there are, the scan then has to look.
  */
 static bool
-knn_settle_unseen(EcpKnn *knn, int q, EcpScanAnswer *answer)
+knn_answer(EcpKnn *knn, int q, EcpScanAnswer *answer)
 {
 	const EcpKnnPlan *plan = knn->plan;
 	const EcpKnnQuery *query = &knn->queries[q];
@@ -271,58 +192,8 @@ knn_settle_unseen(EcpKnn *knn, int q, EcpScanAnswer *answer)
 			(uint64) plan->k * ECP_SEARCH_AHEAD > query->vectors)
 			return false;
 	}
-	if (plan->code_room == 0)
-		ecp_knn_compare_sort(heap, query->nheap);
-	for (int i = 0; i < answer->n; i++)
-	{
-		uint64		item = EcpRankedItem(&heap[i]);
-
-		heap[i].rank = EcpRankedIsNaN(&heap[i]) ? get_float8_nan() :
-			ecp_rank_distance(plan->state.meta.ecpm_metric, heap[i].rank);
-		heap[i].item = item;
-	}
+	knn_settle(knn, heap, query->nheap);
 	return true;
-}
-
-/* Answer the queries that are left. */
-static void
-knn_answer_rest(EcpKnn *knn)
-{
-	const EcpMetaPageData *meta = &knn->plan->state.meta;
-
-	if (knn->condition == NULL || !knn->checked)
-	{
-		ecp_knn_workers_run(knn, ECP_KNN_RESCAN, knn->shared->nrest, KNN_RESCAN_STEP);
-		return;
-	}
-	for (int i = 0; i < knn->shared->nrest; i++)
-	{
-		uint32		q = knn->rest[i];
-		Datum		vector = ecp_vector_make(meta->ecpm_column_type, meta->ecpm_dims,
-											 knn->elements + q * knn->plan->query_stride);
-
-		knn->queries[q].nresults =
-			ecp_knn_condition_search(knn->condition, vector, ecp_knn_heap(knn, q),
-									 ecp_knn_tids(knn, q));
-		pfree(DatumGetPointer(vector));
-	}
-}
-
-/*
- * Answer the queries of the batch by scans, those with a NULL excepted.
- */
-static void
-knn_answer_by_scans(EcpKnn *knn)
-{
-	EcpKnnShared *shared = knn->shared;
-
-	shared->nrest = 0;
-	for (int q = 0; q < shared->nqueries; q++)
-	{
-		if ((knn->queries[q].flags & ECP_KNN_NULL) == 0)
-			knn->rest[shared->nrest++] = q;
-	}
-	knn_answer_rest(knn);
 }
 
 /* Find candidates of the queries of the batch. */
@@ -353,74 +224,6 @@ knn_find(EcpKnn *knn)
 			ecp_knn_workers_run(knn, ECP_KNN_DECIDE, n, KNN_QUERIES_STEP);
 		}
 	}
-	if (plan->code_room > 0)
-		ecp_knn_workers_run(knn, ECP_KNN_RERANK, n,
-							(n + processes - 1) / processes);
-}
-
-/* Find out which of the candidates are visible. */
-static void
-knn_fetch(EcpKnn *knn)
-{
-	int			n = knn->shared->nqueries;
-	int			processes = ecp_knn_workers_processes(knn);
-
-	ecp_knn_workers_run(knn, ECP_KNN_FETCH, n, (n + processes - 1) / processes);
-	if (knn->checked && !knn->plan->exact)
-		ecp_knn_rows_check_policies(knn, knn->tids, n * knn->plan->keep);
-}
-
-/* Answer the queries of the batch. */
-static void
-knn_answer(EcpKnn *knn)
-{
-	EcpKnnShared *shared = knn->shared;
-
-	if (knn->plan->by_scans)
-	{
-		knn_answer_by_scans(knn);
-		return;
-	}
-	knn_find(knn);
-	knn_fetch(knn);
-	shared->nrest = 0;
-	for (int q = 0; q < shared->nqueries; q++)
-	{
-		if (!knn_settle(knn, q))
-			knn->rest[shared->nrest++] = q;
-	}
-	knn_answer_rest(knn);
-}
-
-/* Add the answer of a query. */
-static void
-knn_put_answer(EcpKnnAnswers *rows, int64 id, const EcpRanked *heap,
-			   ItemPointerData *tids, int n)
-{
-	Datum		values[4];
-	bool		nulls[4] = {false};
-
-	CHECK_FOR_INTERRUPTS();
-	values[0] = Int64GetDatum(id);
-	for (int i = 0; i < n; i++)
-	{
-		values[1] = Int32GetDatum(i + 1);
-		values[2] = PointerGetDatum(&tids[i]);
-		values[3] = Float8GetDatum(heap[i].rank);
-		tuplestore_putvalues(rows->store, rows->desc, values, nulls);
-	}
-}
-
-static void
-knn_put_answers(EcpKnn *knn, EcpKnnAnswers *rows)
-{
-	for (int q = 0; q < knn->shared->nqueries; q++)
-	{
-		const EcpKnnQuery *query = &knn->queries[q];
-
-		knn_put_answer(rows, query->id, ecp_knn_heap(knn, q), ecp_knn_tids(knn, q),
-					   query->nresults);
-	}
 }
 
 /*
@@ -434,11 +237,11 @@ knn_workers(EcpKnn *knn, const EcpKnnPlan *plan, int64 nqueries)
 	double		rows = Max(knn->heap->rd_rel->reltuples, 1);
 	double		cost;
 
-	if (max_parallel_workers_per_gather == 0 || IsParallelWorker() ||
-		knn->checked || RelationUsesLocalBuffers(knn->heap))
+	if (max_parallel_workers_per_gather == 0 || IsInParallelMode() ||
+		(plan->exact && knn->checked) || RelationUsesLocalBuffers(knn->heap))
 		return 0;
 	/* index expressions need not be safe in a worker, nor for the caller */
-	if ((plan->exact || plan->state.leaf.elem == ECP_ELEM_NIBBLES) &&
+	if (plan->exact &&
 		(!heap_attisnull(knn->index->rd_indextuple, Anum_pg_index_indexprs,
 						 NULL) ||
 		 !heap_attisnull(knn->index->rd_indextuple, Anum_pg_index_indpred,
@@ -474,7 +277,7 @@ knn_plan_probes(const EcpKnn *knn, const EcpKnnPlan *plan)
 
 	if (!plan->filtered)
 		return plan->scan.probes;
-	share = Min(knn->condition->rows / rows, 1);
+	share = Min(knn->keys_rows / rows, 1);
 	if (plan->scan.adaptive)
 		return (int) ceil(ecp_target_clusters(knn->index, meta,
 											  plan->scan.k / Max(share, 1 / rows)));
@@ -491,13 +294,11 @@ knn_plan_clusters(EcpKnn *knn, EcpKnnPlan *plan)
 
 	/* one more than there are: so we see whether these were all */
 	int			all = meta->ecpm_nleaves + 1;
-	int			k = plan->k;
 	int			probes;
 
-	/* a scan whose rows are checked wants as many at least */
-	if (knn->checked)
-		k = Max(k, ECP_TARGET_K);
-	ecp_target_plan(knn->index, meta, k, scan);
+	/* a scan whose rows are checked again wants as many at least */
+	ecp_target_plan(knn->index, meta, knn->checked ? Max(plan->k, ECP_TARGET_K) : plan->k,
+					scan);
 	probes = knn_plan_probes(knn, plan);
 	plan->probes = Min(scan->probes, all);
 	if (!scan->adaptive)
@@ -509,7 +310,7 @@ knn_plan_clusters(EcpKnn *knn, EcpKnnPlan *plan)
 	}
 
 	/* more than refs have numbers for, or a scan looks at: by scans */
-	plan->by_scans = k > scan->k ||
+	plan->by_scans = plan->k > scan->k ||
 		probes > ECP_KNN_REFS_MAX / (4 * KNN_WAVE_MOST) - KNN_BUFFERS_MORE;
 	if (plan->by_scans)
 		return;
@@ -547,18 +348,6 @@ knn_is_in_memory(Relation index)
 	return missing < KNN_SAMPLE_MISSING;
 }
 
-/* Does a batch with codes run a scan for each query? */
-static bool
-knn_codes_by_scans(const EcpKnn *knn, const EcpKnnPlan *plan, int64 nqueries)
-{
-	double		wanted = (double) nqueries * plan->scan.probes;
-
-	/* scans have numbers for more refs */
-	return plan->max_refs > ECP_KNN_REFS_MAX ||
-		wanted < KNN_CODES_WANTED * plan->state.meta.ecpm_nleaves ||
-		knn_is_in_memory(knn->index);
-}
-
 static void
 knn_plan(EcpKnn *knn, EcpKnnPlan *plan, bool exact, int k, int64 nqueries)
 {
@@ -566,33 +355,17 @@ knn_plan(EcpKnn *knn, EcpKnnPlan *plan, bool exact, int k, int64 nqueries)
 	plan->heap_oid = RelationGetRelid(knn->heap);
 	plan->index_oid = RelationGetRelid(knn->index);
 	plan->exact = exact;
-	plan->k = plan->keep = k;
-	/* one that is true of all rows has no keys */
-	if (!exact && knn->condition && knn->condition->nkeys > 0)
-	{
-		plan->filtered = true;
-		plan->nkeys = knn->condition->nkeys;
-		plan->key_bytes = ecp_knn_keys_bytes(knn->index, knn->condition->keys,
-											 plan->nkeys);
-	}
+	plan->k = plan->room = k;
 	if (!exact)
 	{
-		plan->keep += knn->row_security ? k * 3 : Max(k / 8, 2);
+		/* keys that are true of all rows are none */
+		plan->filtered = knn->nkeys > 0;
+		plan->nkeys = knn->nkeys;
+		plan->key_bytes = ecp_knn_keys_bytes(knn->index, knn->keys, knn->nkeys);
 		knn_plan_clusters(knn, plan);
 	}
-
-	plan->room = plan->keep;
-	/* exact distances from the table are a scan's business */
-	if (!exact && plan->state.leaf.elem == ECP_ELEM_NIBBLES)
-		plan->by_scans = true;
-	else if (!exact && plan->state.leaf.quantizer != ECP_QUANTIZER_NONE)
-	{
-		plan->by_scans |= knn_codes_by_scans(knn, plan, nqueries);
-		if (!plan->by_scans)
-			plan->code_room = KNN_CODES * plan->keep + KNN_CODES_MORE;
-	}
 	if (plan->scan.adaptive)
-		plan->room = Max(plan->keep, plan->scan.k) * 2 + KNN_ROOM_MORE;
+		plan->room = Max(k, plan->scan.k) * 2 + KNN_ROOM_MORE;
 	plan->max_queries = (int) Min(nqueries, PG_INT32_MAX / plan->room);
 	plan->query_bytes = ecp_vector_bytes(EcpMetaQueryElem(&plan->state.meta),
 										 plan->state.meta.ecpm_dims);
@@ -600,89 +373,42 @@ knn_plan(EcpKnn *knn, EcpKnnPlan *plan, bool exact, int k, int64 nqueries)
 	ecp_knn_workers_layout(plan, get_hash_memory_limit());
 }
 
-/* Find the neighbours of all queries by searches, one after the other. */
-static void
-knn_search(EcpKnn *knn, EcpKnnInput *input, int k, EcpKnnAnswers *rows)
+/*
+ * Compare the whole table with all queries, and call the visitor with each query's k
+ * nearest rows.  Returns the number of rows that this process compared.
+ */
+static uint64
+knn_compare_table(EcpKnn *knn, EcpKnnPlan *plan, EcpKnnInput *input, int k,
+				  bool parallel, EcpKnnVisitor visitor, void *arg)
 {
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(input->desc, &TTSOpsMinimalTuple);
-	EcpRanked  *found = palloc_array(EcpRanked, k);
-	ItemPointerData *tids = palloc_array(ItemPointerData, k);
+	uint64		nrows = 0;
 
-	while (tuplestore_gettupleslot(input->store, true, false, slot))
-	{
-		bool		isnull;
-		int64		id = DatumGetInt64(slot_getattr(slot, 1, &isnull));
-		Datum		vector = slot_getattr(slot, 2, &isnull);
-		EcpKnnErrorQuery error_query;
-		int			n;
-
-		if (isnull)
-			continue;
-		ecp_knn_error_begin(&error_query, id);
-		n = ecp_knn_condition_search(knn->condition, vector, found, tids);
-		ecp_knn_error_end(&error_query);
-		knn_put_answer(rows, id, found, tids, n);
-	}
-	pfree(found);
-	pfree(tids);
-	ExecDropSingleTupleTableSlot(slot);
-}
-
-/*
- * Find out what is to be done for a condition; returns false if that has been
- * done.
- */
-static bool
-knn_use_condition(EcpKnn *knn, EcpKnnInput *input, bool exact, int k,
-				  const char *text, EcpKnnAnswers *rows)
-{
-	EcpKnnCondition *condition;
-
-	condition = ecp_knn_condition_create(text);
-	knn->condition = condition;
-	knn->row_security = false;	/* the policies are in the query */
-	knn->checked = true;
-	if (exact)
-		return true;
-	ecp_knn_condition_plan(condition, knn->heap, knn->index, knn->snapshot, k);
-	knn->checked = condition->recheck;
-	if (!condition->never && !condition->indexed)
-		knn_search(knn, input, k, rows);
-	return condition->indexed && !condition->never;
-}
-
-/* Find the neighbours of all queries. */
-static void
-knn_execute(EcpKnn *knn, EcpKnnInput *input, bool exact, int k,
-			EcpKnnAnswers *rows)
-{
-	EcpKnnPlan	plan = {0};
-	TupleTableSlot *slot;
-
-	/* before anything is read, and also if the index is empty */
-	PredicateLockRelation(knn->index, knn->snapshot);
-	ecp_meta_read_state(knn->index, &plan.state);
-	if (EcpIndexIsEmpty(&plan.state) || input->n == 0)
-		return;
-	knn_plan(knn, &plan, exact, k, input->n);
-	slot = MakeSingleTupleTableSlot(input->desc, &TTSOpsMinimalTuple);
-	if (!exact)
-		pgstat_count_index_scan(knn->index);
-	ecp_knn_workers_start(knn, &plan, knn_workers(knn, &plan, input->n));
+	knn_plan(knn, plan, true, k, input->n);
+	ecp_knn_workers_start(knn, plan, parallel ? knn_workers(knn, plan, input->n) : 0);
 	while (knn_next_batch(knn, input, slot))
 	{
-		knn_answer(knn);
-		if (!exact)
-			ecp_knn_rows_set_distances(knn);
-		knn_put_answers(knn, rows);
+		knn_find(knn);
+		nrows = ecp_knn_table_rows(knn);
+		for (int q = 0; q < knn->shared->nqueries; q++)
+		{
+			const EcpKnnQuery *query = &knn->queries[q];
+			EcpRanked  *nearest = ecp_knn_heap(knn, q);
+
+			knn_settle(knn, nearest, query->nheap);
+			visitor(query->id, knn->elements + q * knn->plan->query_stride,
+					nearest, query->nheap, arg);
+		}
 	}
 	ecp_knn_workers_stop(knn);
 	ExecDropSingleTupleTableSlot(slot);
+	return nrows;
 }
 
 /*
- * Find the k nearest rows of each query by comparing the whole table with all
- * queries, and call the visitor for each query.  Returns the number of rows.
+ * ecp_knn_truth
+ *		Find the k nearest rows of each query by comparing the whole table with all
+ *		queries, and call the visitor for each query.  Returns the number of rows.
  */
 uint64
 ecp_knn_truth(Relation heap, Relation index, const EcpIndexState *state,
@@ -690,8 +416,6 @@ ecp_knn_truth(Relation heap, Relation index, const EcpIndexState *state,
 {
 	EcpKnn		knn = {0};
 	EcpKnnPlan	plan = {0};
-	TupleTableSlot *slot;
-	uint64		nrows = 0;
 
 	Assert(k > 0);
 	if (input->n == 0)
@@ -700,26 +424,7 @@ ecp_knn_truth(Relation heap, Relation index, const EcpIndexState *state,
 	knn.index = index;
 	knn.snapshot = GetActiveSnapshot();
 	plan.state = *state;
-	knn_plan(&knn, &plan, true, k, input->n);
-	slot = MakeSingleTupleTableSlot(input->desc, &TTSOpsMinimalTuple);
-	ecp_knn_workers_start(&knn, &plan, 0);
-	while (knn_next_batch(&knn, input, slot))
-	{
-		ecp_knn_workers_run(&knn, ECP_KNN_TABLE, 1, 1);
-		nrows = ecp_knn_table_rows(&knn);
-		for (int q = 0; q < knn.shared->nqueries; q++)
-		{
-			const EcpKnnQuery *query = &knn.queries[q];
-			EcpRanked  *nearest = ecp_knn_heap(&knn, q);
-
-			ecp_knn_compare_sort(nearest, query->nheap);
-			visitor(query->id, knn.elements + q * knn.plan->query_stride,
-					nearest, query->nheap, arg);
-		}
-	}
-	ecp_knn_workers_stop(&knn);
-	ExecDropSingleTupleTableSlot(slot);
-	return nrows;
+	return knn_compare_table(&knn, &plan, input, k, false, visitor, arg);
 }
 
 /* Is a batch faster than a scan for each query?  On a device it saves reads. */
@@ -735,6 +440,15 @@ knn_pays(const EcpKnn *knn, const EcpKnnPlan *plan, int64 nqueries)
 	return shared >= least || !knn_is_in_memory(knn->index);
 }
 
+/* Do scans for the queries want so much of an index on a device that it is read before? */
+static bool
+knn_is_cold(const EcpKnn *knn, const EcpKnnPlan *plan, int64 nqueries)
+{
+	return (double) nqueries * plan->scan.probes >=
+		KNN_CODES_WANTED * plan->state.meta.ecpm_nleaves &&
+		!knn_is_in_memory(knn->index);
+}
+
 /*
  * Give the answers of a batch to the visitor.  If the table is not in memory, read its
  * pages that have the rows: the executor would do so in the order of queries.
@@ -743,7 +457,7 @@ static void
 knn_give_answers(EcpKnn *knn, EcpKnnAnswerVisitor visitor, void *arg)
 {
 	bool		cold = !knn_is_in_memory(knn->heap);
-	Size		max = cold ? mul_size(knn->shared->nqueries, knn->plan->keep) : 1;
+	Size		max = cold ? mul_size(knn->shared->nqueries, knn->plan->k) : 1;
 	BlockNumber *blocks = palloc_extended(mul_size(max, sizeof(BlockNumber)),
 										  MCXT_ALLOC_HUGE);
 	Size		nblocks = 0;
@@ -752,10 +466,10 @@ knn_give_answers(EcpKnn *knn, EcpKnnAnswerVisitor visitor, void *arg)
 	{
 		EcpScanAnswer answer;
 
-		if (!knn_settle_unseen(knn, q, &answer))
+		if (!knn_answer(knn, q, &answer))
 			continue;
 		for (int i = 0; cold && i < answer.n; i++)
-			blocks[nblocks++] = (BlockNumber) (answer.rows[i].item >> 16);
+			blocks[nblocks++] = EcpItemBlock(answer.rows[i].item);
 		visitor(knn->queries[q].id, &answer, arg);
 	}
 	if (cold)
@@ -764,136 +478,155 @@ knn_give_answers(EcpKnn *knn, EcpKnnAnswerVisitor visitor, void *arg)
 }
 
 /*
+ * Codes are compared with one query at a time in any case, so their scans are left to
+ * the executor.  If the index is not in memory, read the clusters that they will want
+ * before, in the order of blocks, unless these are few or too many.
+ */
+static void
+knn_read_ahead(EcpKnn *knn)
+{
+	const EcpKnnPlan *plan = knn->plan;
+	double		probes = knn_plan_probes(knn, plan);
+	BlockNumber *blocks;
+	Size		nblocks = 0;
+
+	ecp_knn_workers_run(knn, ECP_KNN_DESCEND, knn->shared->nqueries, KNN_DESCEND_STEP);
+	for (int q = 0; q < knn->shared->nqueries; q++)
+	{
+		const EcpKnnRef *refs = ecp_knn_refs(knn, q);
+
+		for (int r = 0; r < Min(knn->queries[q].nrefs, probes); r++)
+		{
+			EcpKnnCluster *cluster = &knn->clusters[EcpKnnRefCluster(&refs[r])];
+
+			if (cluster->first == 0 && !cluster->skip)
+				nblocks += cluster->npages;
+			cluster->first = 1;
+		}
+	}
+	if (nblocks > NBuffers / 2)
+		return;
+	blocks = palloc_array(BlockNumber, Max(nblocks, 1));
+	nblocks = 0;
+	for (uint32 c = 0; c < plan->nslots; c++)
+	{
+		const EcpKnnCluster *cluster = &knn->clusters[c];
+
+		for (uint32 i = 0; cluster->first == 1 && !cluster->skip && i < cluster->npages; i++)
+			blocks[nblocks++] = pg_atomic_read_u32(&knn->clusters[c].blk) + i;
+	}
+	ecp_sweep_read(knn->index, blocks, nblocks);
+	pfree(blocks);
+}
+
+/*
  * ecp_knn_find
  *		Find what scans with these keys, under a LIMIT of k, would return for the
  *		queries, whose vectors fit the index, and call the visitor for each query that
- *		needs no scan.  "rows" is how many rows are expected to satisfy the keys.  False
- *		if scans are faster.
+ *		needs no scan.  "rows" is how many rows are expected to satisfy the keys; these
+ *		may let pass others, if rows are "checked" again.  False if scans are faster.
  */
 bool
 ecp_knn_find(Relation heap, Relation index, Snapshot snapshot, ScanKeyData *keys,
-			 int nkeys, double rows, EcpKnnInput *input, int k,
+			 int nkeys, double rows, bool checked, EcpKnnInput *input, int k,
 			 EcpKnnAnswerVisitor visitor, void *arg)
 {
 	EcpKnn		knn = {0};
 	EcpKnnPlan	plan = {0};
-	EcpKnnCondition condition = {0};
 	TupleTableSlot *slot;
+	bool		codes;
 
 	Assert(k > 0 && k <= ECP_KNN_K_MAX && input->n > 0);
 	knn.heap = heap;
 	knn.index = index;
 	knn.snapshot = snapshot;
-	condition.rows = rows;
-	condition.nkeys = nkeys;
-	condition.keys = keys;
-	knn.condition = &condition;
+	knn.keys = keys;
+	knn.nkeys = nkeys;
+	knn.keys_rows = rows;
+	knn.checked = checked;
 	ecp_meta_read_state(index, &plan.state);
 	if (EcpIndexIsEmpty(&plan.state))
 		return false;
 	knn_plan(&knn, &plan, false, k, input->n);
-	if (plan.by_scans || !knn_pays(&knn, &plan, input->n))
+	codes = plan.state.leaf.quantizer != ECP_QUANTIZER_NONE;
+	if (plan.by_scans || !(codes ? knn_is_cold(&knn, &plan, input->n) :
+						   knn_pays(&knn, &plan, input->n)))
 		return false;
 	slot = MakeSingleTupleTableSlot(input->desc, &TTSOpsMinimalTuple);
-	pgstat_count_index_scan(index);
-	ecp_knn_workers_start(&knn, &plan, 0);
+	if (!codes)
+		pgstat_count_index_scan(index);
+	ecp_knn_workers_start(&knn, &plan, codes ? 0 : knn_workers(&knn, &plan, input->n));
 	while (knn_next_batch(&knn, input, slot))
 	{
+		if (codes)
+		{
+			knn_read_ahead(&knn);
+			continue;
+		}
 		knn_find(&knn);
 		knn_give_answers(&knn, visitor, arg);
 	}
 	ecp_knn_workers_stop(&knn);
 	ExecDropSingleTupleTableSlot(slot);
-	return true;
+	return !codes;
 }
 
-/*
- * ecp_knn_answers_find
- *		The answer of a function whose first two arguments are an index and
- *		queries: an array of vectors, or the text of a query.  "condition" may be
- *		NULL.
- */
-void
-ecp_knn_answers_find(FunctionCallInfo fcinfo, bool exact, int k,
-					 const char *condition, EcpKnnAnswers *rows)
-{
-	EcpKnn		knn = {0};
-	EcpKnnInput input;
-
-	if (k < 1 || k > ECP_KNN_K_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("k must be between 1 and %d", ECP_KNN_K_MAX)));
-	knn_open(&knn, fcinfo);
-
-	ecp_knn_input_init(&input, knn.index);
-	ecp_knn_input_read(&input, PG_GETARG_DATUM(1),
-					   get_fn_expr_argtype(fcinfo->flinfo, 1));
-	if (condition == NULL ||
-		knn_use_condition(&knn, &input, exact, k, condition, rows))
-		knn_execute(&knn, &input, exact, k, rows);
-
-	if (knn.condition)
-		ecp_knn_condition_free(knn.condition);
-	if (rows->queries)
-		*rows->queries = input;
-	else
-		tuplestore_end(input.store);
-	index_close(knn.index, AccessShareLock);
-	table_close(knn.heap, AccessShareLock);
-}
-
-/* Where rows are collected that are not yet the result. */
-void
-ecp_knn_answers_init(EcpKnnAnswers *rows)
-{
-	rows->store = tuplestore_begin_heap(false, false, work_mem);
-	rows->queries = NULL;
-	rows->desc = CreateTemplateTupleDesc(4);
-	TupleDescInitEntry(rows->desc, 1, "query", INT8OID, -1, 0);
-	TupleDescInitEntry(rows->desc, 2, "rank", INT4OID, -1, 0);
-	TupleDescInitEntry(rows->desc, 3, "tid", TIDOID, -1, 0);
-	TupleDescInitEntry(rows->desc, 4, "distance", FLOAT8OID, -1, 0);
-	TupleDescFinalize(rows->desc);
-}
-
-/*
- * ecp_knn_...(index regclass, queries anyarray or text, k int, condition text)
- */
+/* Add a query's answer to the result of ecp_knn_exact(). */
 static void
-knn_call(FunctionCallInfo fcinfo, bool exact)
+exact_put(int64 id, const void *elements, const EcpRanked *nearest, int n, void *arg)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	EcpKnnAnswers rows;
+	ReturnSetInfo *rsinfo = arg;
+	Datum		values[4];
+	bool		nulls[4] = {false};
 
-	InitMaterializedSRF(fcinfo, 0);
-	rows.store = rsinfo->setResult;
-	rows.desc = rsinfo->setDesc;
-	rows.queries = NULL;
-	/* nothing of anything else that is NULL */
-	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
-		return;
-	ecp_knn_answers_find(fcinfo, exact, PG_GETARG_INT32(2),
-						 PG_ARGISNULL(3) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(3)),
-						 &rows);
+	CHECK_FOR_INTERRUPTS();
+	values[0] = Int64GetDatum(id);
+	for (int i = 0; i < n; i++)
+	{
+		ItemPointerData tid;
+
+		ItemPointerSet(&tid, EcpItemBlock(nearest[i].item), EcpItemOffset(nearest[i].item));
+		values[1] = Int32GetDatum(i + 1);
+		values[2] = PointerGetDatum(&tid);
+		values[3] = Float8GetDatum(nearest[i].rank);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
 }
 
 /*
- * The nearest rows of many queries, through an index.
- */
-Datum
-ecp_knn_batch(PG_FUNCTION_ARGS)
-{
-	knn_call(fcinfo, false);
-	return (Datum) 0;
-}
-
-/*
- * The same by comparing the whole table.
+ * ecp_knn_exact(index regclass, queries anyarray or text, k int, condition text)
+ *		The nearest rows of many queries, by comparing the whole table.
  */
 Datum
 ecp_knn_exact(PG_FUNCTION_ARGS)
 {
-	knn_call(fcinfo, true);
+	EcpKnn		knn = {0};
+	EcpKnnPlan	plan = {0};
+	EcpKnnInput input;
+	int			k;
+
+	InitMaterializedSRF(fcinfo, 0);
+	/* nothing of anything that is NULL */
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
+		return (Datum) 0;
+	k = ecp_knn_check_number(PG_GETARG_INT32(2), "k");
+	knn.index = ecp_user_index_open_with_table(fcinfo, AccessShareLock, ECP_INDEX_READ,
+											   &ecp_index_kind, &knn.heap);
+	knn.condition = PG_ARGISNULL(3) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(3));
+	knn.checked = knn.condition != NULL ||
+		check_enable_rls(RelationGetRelid(knn.heap), InvalidOid, false) == RLS_ENABLED;
+	knn.snapshot = GetActiveSnapshot();
+	ecp_knn_input_init(&input, knn.index);
+	ecp_knn_input_read(&input, PG_GETARG_DATUM(1),
+					   get_fn_expr_argtype(fcinfo->flinfo, 1));
+	/* before anything is read, and also if the index is empty */
+	PredicateLockRelation(knn.index, knn.snapshot);
+	ecp_meta_read_state(knn.index, &plan.state);
+	if (!EcpIndexIsEmpty(&plan.state) && input.n > 0)
+		(void) knn_compare_table(&knn, &plan, &input, k, true, exact_put,
+								 fcinfo->resultinfo);
+	tuplestore_end(input.store);
+	index_close(knn.index, AccessShareLock);
+	table_close(knn.heap, AccessShareLock);
 	return (Datum) 0;
 }

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_knn.h
- *	  Many queries at once: what ecp_knn_batch() and ecp_knn_exact() share.
+ *	  Many queries at once: what batches through an index and comparisons with a whole
+ *	  table share.
  *
  * Queries are taken in batches that fit work_mem.  A batch goes through
  * phases, each a number of items that the main process and its workers take
@@ -12,10 +13,7 @@
  *	 CLUSTERS	each cluster read once, compared with	items: clusters in
  *				all queries that want it now			block order
  *	 DECIDE		which queries have read enough			items: queries
- *	 RERANK		from codes to exact vectors				items: queries
  *	 TABLE		the table compared with all queries		items: processes
- *	 FETCH		which candidates the snapshot sees		items: queries
- *	 RESCAN		queries that need more than that		items: such queries
  *
  * PLACE, CLUSTERS and DECIDE are a wave (ecp_knn_wave.c), of which there are
  * several where a scan would end as soon as it has found enough.
@@ -30,7 +28,7 @@
 
 #include "base/team.h"
 #include "base/topk.h"
-#include "ecp/batch/ecp_knn_condition.h"
+#include "access/skey.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_scan.h"
@@ -52,10 +50,7 @@ typedef enum EcpKnnPhase
 	ECP_KNN_PLACE,
 	ECP_KNN_CLUSTERS,
 	ECP_KNN_DECIDE,
-	ECP_KNN_RERANK,
-	ECP_KNN_TABLE,
-	ECP_KNN_FETCH,
-	ECP_KNN_RESCAN
+	ECP_KNN_TABLE
 } EcpKnnPhase;
 
 /* A cluster, or buffer, that a query wants. */
@@ -105,24 +100,6 @@ typedef struct EcpKnnPair
 	uint32		ref;
 } EcpKnnPair;
 
-/* Where a slot's vector is, if it is not on the entry page. */
-typedef struct EcpKnnPlace
-{
-	uint64		run;
-	BlockNumber blk;			/* of the run */
-	uint32		entry_pages;
-	uint32		slot;
-} EcpKnnPlace;
-
-/* A row whose code was compared with a query; see ecp_knn_codes.c. */
-typedef struct EcpKnnCode
-{
-	float4		bound;			/* of its rank */
-	uint32		row;			/* number within the cluster */
-	uint64		item;			/* as in a heap: see below */
-	EcpKnnPlace place;
-} EcpKnnCode;
-
 typedef struct EcpKnnQuery
 {
 	slock_t		mutex;			/* of the heaps and what belongs to them */
@@ -131,10 +108,7 @@ typedef struct EcpKnnQuery
 	int32		first;			/* refs of this wave: from here on */
 	int32		end;			/* up to here */
 	int32		nheap;
-	int32		nresults;		/* in the end: first ones of heap and tids */
-	int32		ncodes;
 	float8		bound;			/* a rank above it is of no use */
-	float8		code_bound;		/* nor is the bound of one above that */
 	float8		kth;			/* rank of the k-th row after plan->known
 								 * clusters */
 	uint64		vectors;		/* compared with it */
@@ -162,9 +136,6 @@ typedef struct EcpKnnLayout
 	Size		elements;
 	Size		queries;
 	Size		heaps;
-	Size		tids;
-	Size		codes;
-	Size		rest;
 	Size		refs;
 	Size		clusters;
 	Size		order;
@@ -187,9 +158,8 @@ typedef struct EcpKnnPlan
 	int			nkeys;
 	Size		key_bytes;
 	int			k;
-	int			keep;			/* candidates of a query, k or more */
-	int			room;			/* for them, and more if decisions need it */
-	int			code_room;		/* for rows with codes; 0 = no codes */
+	int			room;			/* for so many candidates of a query: k, or
+								 * more if decisions need it */
 	EcpScanPlan scan;
 	int			probes;			/* clusters known of a query, at most */
 	int			max_refs;		/* the same and insert buffers after them */
@@ -215,8 +185,6 @@ typedef struct EcpKnnShared
 	int			nclusters;		/* that any query may want */
 	int			nactive;		/* that are wanted in this wave */
 	int			wave;			/* its number, from 0 */
-	int			nrest;			/* queries for RESCAN */
-
 } EcpKnnShared;
 
 typedef struct EcpKnnReader EcpKnnReader;
@@ -228,7 +196,6 @@ typedef struct EcpKnnPrepared
 	uint32		batch;			/* its number */
 	MemoryContext context;
 	EcpQuery  **queries;		/* made when first used, in context */
-	EcpCodeQuery **codes;
 } EcpKnnPrepared;
 
 /* What a process has of its own. */
@@ -240,11 +207,13 @@ typedef struct EcpKnn
 	Relation	heap;
 	Relation	index;
 	Snapshot	snapshot;
-	bool		row_security;	/* in the main process only, as is */
-	EcpKnnCondition *condition; /* or NULL */
-	bool		checked;		/* candidates have to be asked for by a query */
+	bool		checked;		/* candidates may yet be discarded; if exact,
+								 * by a query */
+	const char *condition;		/* that it has, or NULL */
 
-	/* a condition that the index knows, or NULL */
+	/* what the index knows of the rows that are wanted */
+	double		keys_rows;		/* that the planner expects */
+	int			nkeys;
 	ScanKeyData *keys;
 	EcpAttrFilter *filter;
 	EcpSummaryTest *summary;	/* what it asks of summaries, or NULL */
@@ -253,9 +222,6 @@ typedef struct EcpKnn
 	char	   *elements;
 	EcpKnnQuery *queries;
 	EcpRanked  *heaps;			/* room for each query */
-	ItemPointerData *tids;		/* keep for each query; invalid = not visible */
-	EcpKnnCode *codes;			/* code_room for each query */
-	uint32	   *rest;			/* queries for RESCAN */
 	EcpKnnRef  *refs;			/* max_refs for each query */
 	EcpKnnCluster *clusters;	/* nslots */
 	EcpKnnOrder *order;
@@ -282,20 +248,6 @@ ecp_knn_heap(const EcpKnn *knn, uint32 q)
 	return knn->heaps + (Size) q * knn->plan->room;
 }
 
-static inline ItemPointerData *
-ecp_knn_tids(const EcpKnn *knn, uint32 q)
-{
-	Assert(q < knn->plan->max_queries);
-	return knn->tids + (Size) q * knn->plan->keep;
-}
-
-static inline EcpKnnCode *
-ecp_knn_codes(const EcpKnn *knn, uint32 q)
-{
-	Assert(q < knn->plan->max_queries);
-	return knn->codes + (Size) q * knn->plan->code_room;
-}
-
 /* Rows to compare queries with. */
 typedef struct EcpKnnBlock
 {
@@ -308,19 +260,21 @@ typedef struct EcpKnnBlock
 	const uint32 *factors[ECP_ENTRY_FACTORS_MAX];
 	const uint64 *live;			/* NULL = all */
 	const ItemPointerData *tids;
-	uint32		row;			/* of codes: number of the first, */
-	EcpKnnPlace place;			/* and where its vector is */
 } EcpKnnBlock;
 
 /* ---- ecp_knn_input.c ---- */
 
+/* An argument that is a number of rows or the like. */
+extern int	ecp_knn_check_number(int n, const char *name);
+
 /* Queries, which are all taken before the first is answered. */
 typedef struct EcpKnnInput
 {
-	Tuplestorestate *store;		/* number and vector */
+	Tuplestorestate *store;		/* what the user calls it, vector, number */
 	TupleDesc	desc;
 	int64		n;
 	Relation	index;
+	const EcpMetaPageData *meta;	/* that vectors must fit, or NULL */
 	FmgrInfo	convert;		/* what is added into vectors of the index, or
 								 * with InvalidOid */
 } EcpKnnInput;
@@ -341,15 +295,10 @@ extern void ecp_knn_input_read(EcpKnnInput *input, Datum argument, Oid type);
 
 /* ---- ecp_knn.c ---- */
 
-/* Answers: query, rank, TID and distance, as ecp_knn_batch() returns them. */
-typedef struct EcpKnnAnswers
-{
-	Tuplestorestate *store;
-	TupleDesc	desc;
-	EcpKnnInput *queries;		/* where these are left, or NULL */
-} EcpKnnAnswers;
-
-/* Called with a query's number and elements, and the rows nearest to it. */
+/*
+ * Called with a query's number and elements, and the rows nearest to it: distances, and
+ * TIDs as numbers.
+ */
 typedef void (*EcpKnnVisitor) (int64 id, const void *elements,
 							   const EcpRanked *nearest, int n, void *arg);
 
@@ -360,13 +309,9 @@ extern uint64 ecp_knn_truth(Relation heap, Relation index,
 							const EcpIndexState *state, EcpKnnInput *input,
 							int k, EcpKnnVisitor visitor, void *arg);
 extern bool ecp_knn_find(Relation heap, Relation index, Snapshot snapshot,
-						 ScanKeyData *keys, int nkeys, double rows,
+						 ScanKeyData *keys, int nkeys, double rows, bool checked,
 						 EcpKnnInput *input, int k, EcpKnnAnswerVisitor visitor,
 						 void *arg);
-extern void ecp_knn_answers_find(FunctionCallInfo fcinfo, bool exact,
-								 int k, const char *condition,
-								 EcpKnnAnswers *rows);
-extern void ecp_knn_answers_init(EcpKnnAnswers *rows);
 
 /* ---- ecp_knn_compare.c ---- */
 
@@ -379,13 +324,6 @@ extern void ecp_knn_compare_push(EcpKnnQuery *query, EcpRanked *heap, int room,
 extern void ecp_knn_compare_sort(EcpRanked *candidates, int n);
 extern void ecp_knn_compare_keep(EcpKnnQuery *query, EcpRanked *heap, int keep,
 								 float8 kth);
-
-/* ---- ecp_knn_codes.c ---- */
-
-extern void ecp_knn_codes_compare(EcpKnn *knn, const EcpKnnBlock *blocks,
-								  int nblocks, const EcpKnnPair *pairs,
-								  int npairs);
-extern void ecp_knn_codes_rerank(EcpKnn *knn, int first, int end);
 
 /* ---- ecp_knn_workers.c ---- */
 
@@ -436,12 +374,17 @@ extern void ecp_knn_table(EcpKnn *knn);
 extern uint64 ecp_knn_table_rows(const EcpKnn *knn);
 extern void ecp_knn_table_end(EcpKnn *knn);
 
-/* ---- ecp_knn_rows.c ---- */
+/* ---- ecp_knn_keys.c ---- */
 
-extern void ecp_knn_rows_fetch(EcpKnn *knn, int first, int end);
-extern void ecp_knn_rows_rescan(EcpKnn *knn, int first, int end);
-extern void ecp_knn_rows_set_distances(EcpKnn *knn);
-extern void ecp_knn_rows_check_policies(EcpKnn *knn, ItemPointerData *tids,
-										int ntids);
+extern bool ecp_knn_keys_copy(Relation index, const ScanKeyData *from, int nfrom,
+							  ScanKeyData *to, int *nto);
+extern bool ecp_knn_keys_equal(Relation index, const ScanKeyData *keys, int nkeys,
+							   const ScanKeyData *copy, int ncopy);
+
+/* Scan keys in a piece of memory for other processes. */
+extern Size ecp_knn_keys_bytes(Relation index, const ScanKeyData *keys, int nkeys);
+extern void ecp_knn_keys_write(Relation index, const ScanKeyData *keys, int nkeys,
+							   char *to);
+extern ScanKeyData *ecp_knn_keys_read(char *from, int nkeys);
 
 #endif							/* ECP_KNN_H */

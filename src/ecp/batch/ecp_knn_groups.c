@@ -21,7 +21,7 @@
  * The row of each TID is fetched for its group, and asked for again only if it is in
  * the answer.  Rows that row-level security hides, or that do not satisfy the
  * condition, count for nothing, and their values are not compared.  If the index
- * knows which these are, the scan has the keys (ecp_knn_condition.c); else a query is
+ * knows which these are, the scan has the keys (ecp_knn_statement.c); else a query is
  * asked about each row (base/policy_scan.c).
  *
  * As for DISTINCT, the rows whose group is NULL are one group.
@@ -38,10 +38,11 @@
 #include "base/policy_scan.h"
 #include "ecp/batch/ecp_group.h"
 #include "ecp/batch/ecp_knn.h"
-#include "ecp/batch/ecp_knn_condition.h"
+#include "ecp/batch/ecp_knn_statement.h"
 #include "ecp/batch/ecp_user_table.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/define/ecp_options.h"
+#include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/search/ecp_scan.h"
@@ -77,6 +78,8 @@ typedef struct KnnGroups
 	uint32		room;			/* for so many */
 	TupleTableSlot *slot;		/* for the row that is tested */
 	EcpPolicyScan *policies;	/* and the condition; NULL if all rows pass */
+	int			nkeys;			/* of the scan */
+	ScanKeyData *keys;
 	bool		tested;			/* by the search, as it finds them */
 } KnnGroups;
 
@@ -89,6 +92,8 @@ groups_init(KnnGroups *groups, Relation heap, const char *name)
 	groups->slot = table_slot_create(heap, NULL);
 	groups->tested = false;
 	groups->policies = NULL;
+	groups->nkeys = 0;
+	groups->keys = NULL;
 }
 
 static void
@@ -107,7 +112,7 @@ static KnnGroup *
 groups_add(KnnGroups *groups, TupleTableSlot *slot, float8 rank, bool *nearest)
 {
 	uint32		met = groups->groups.n;
-	uint32		number = ecp_group_number(&groups->groups, slot, true);
+	uint32		number = ecp_group_number(&groups->groups, slot);
 	KnnGroup   *group;
 
 	if (number >= groups->room)
@@ -185,37 +190,43 @@ typedef struct KnnGroupRow
 #include "lib/sort_template.h"
 
 /*
- * Prepare to leave out the rows that the calling user may not see, and those that do
- * not satisfy the condition, where its scan keys are not enough for that.
+ * Prepare to leave out the rows that the calling user may not see, and those that do not
+ * satisfy the condition, where the keys of a scan for the vector are not enough for that.
+ * False if no row can satisfy it.
  */
-static EcpKnnCondition *
-groups_condition(KnnGroups *groups, Relation heap, Relation index,
-				 Snapshot snapshot, int k, const char *text)
+static bool
+groups_check(KnnGroups *groups, Relation heap, Relation index, Datum query, int k,
+			 const char *condition)
 {
-	EcpKnnCondition *condition = NULL;
-	bool		checked;
+	bool		checked = check_enable_rls(RelationGetRelid(heap), InvalidOid, false) ==
+		RLS_ENABLED;
+	bool		never = false;
 
-	checked = check_enable_rls(RelationGetRelid(heap), InvalidOid, false) == RLS_ENABLED;
-	if (text !=NULL)
+	if (condition != NULL)
 	{
-		condition = ecp_knn_condition_create(text);
-		ecp_knn_condition_plan(condition, heap, index, snapshot, k);
-		checked = !condition->indexed || condition->recheck;
+		EcpKnnStatement statement;
+
+		ecp_knn_statement_begin(&statement, heap, index, condition);
+		if (ecp_knn_statement_keys(&statement, query, k, &groups->keys, &groups->nkeys))
+			(void) ecp_attr_filter_create(index, groups->keys, groups->nkeys, &never,
+										  &checked);
+		else
+			checked = true;
+		ecp_knn_statement_end(&statement);
 	}
-	if (checked)
-		groups->policies = ecp_policy_scan_begin_rows(heap, snapshot, text);
-	return condition;
+	if (checked && !never)
+		groups->policies = ecp_policy_scan_begin_rows(heap, GetActiveSnapshot(),
+													  condition);
+	return !never;
 }
 
 /* Find the rows by a scan of the index for "query"; returns their number. */
 static int
 groups_search(Relation heap, Relation index, Snapshot snapshot, Datum query,
-			  const EcpKnnCondition *condition, KnnGroups *groups,
-			  KnnGroupRow *rows, int k)
+			  KnnGroups *groups, KnnGroupRow *rows, int k)
 {
 	TupleTableSlot *slot = table_slot_create(heap, NULL);
-	int			nkeys = condition && condition->indexed ? condition->nkeys : 0;
-	IndexScanDesc scan = ecp_index_beginscan(heap, index, snapshot, nkeys, 1);
+	IndexScanDesc scan = ecp_index_beginscan(heap, index, snapshot, groups->nkeys, 1);
 	ScanKeyData orderby = {0};
 	int			n = 0;
 
@@ -223,9 +234,9 @@ groups_search(Relation heap, Relation index, Snapshot snapshot, Datum query,
 	orderby.sk_attno = 1;
 	orderby.sk_strategy = ECP_DISTANCE_STRATEGY;
 	orderby.sk_argument = query;
-	ecp_scan_set_wanted(scan, k, NULL);
+	ecp_scan_set_wanted(scan, k);
 	ecp_scan_set_test(scan, groups_test, groups);
-	index_rescan(scan, nkeys > 0 ? condition->keys : NULL, nkeys, &orderby, 1);
+	index_rescan(scan, groups->keys, groups->nkeys, &orderby, 1);
 	while (n < k && index_getnext_slot(scan, ForwardScanDirection, slot))
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -273,7 +284,6 @@ ecp_knn_groups(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Snapshot	snapshot = GetActiveSnapshot();
-	EcpKnnCondition *condition;
 	Datum		query;
 	int			k;
 	KnnGroups	groups;
@@ -290,11 +300,7 @@ ecp_knn_groups(PG_FUNCTION_ARGS)
 			return (Datum) 0;
 	}
 	query = PG_GETARG_DATUM(1);
-	k = PG_GETARG_INT32(3);
-	if (k < 1 || k > ECP_KNN_K_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("k must be between 1 and %d", ECP_KNN_K_MAX)));
+	k = ecp_knn_check_number(PG_GETARG_INT32(3), "k");
 	index = ecp_user_index_open_with_table(fcinfo, AccessShareLock, ECP_INDEX_READ,
 										   &ecp_index_kind, &heap);
 	convert = ecp_user_table_conversion(index,
@@ -306,15 +312,11 @@ ecp_knn_groups(PG_FUNCTION_ARGS)
 		query = PointerGetDatum(PG_DETOAST_DATUM(query));
 
 	groups_init(&groups, heap, NameStr(*PG_GETARG_NAME(2)));
-	condition = groups_condition(&groups, heap, index, snapshot, k,
-								 PG_ARGISNULL(4) ? NULL :
-								 text_to_cstring(PG_GETARG_TEXT_PP(4)));
 	rows = palloc(mul_size(k, sizeof(KnnGroupRow)));
-	n = condition && condition->never ? 0 :
-		groups_search(heap, index, snapshot, query, condition, &groups, rows, k);
+	n = groups_check(&groups, heap, index, query, k, PG_ARGISNULL(4) ? NULL :
+					 text_to_cstring(PG_GETARG_TEXT_PP(4))) ?
+		groups_search(heap, index, snapshot, query, &groups, rows, k) : 0;
 	groups_end(&groups);
-	if (condition)
-		ecp_knn_condition_free(condition);
 	groups_set_distances(heap, index, snapshot, query, rows, n);
 	group_rows_sort(rows, n);
 

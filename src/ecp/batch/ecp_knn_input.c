@@ -3,8 +3,7 @@
  * ecp_knn_input.c
  *	  Many queries at once: taking the queries that a function is given.
  *
- * They are an array of vectors, what a query of the user's returns, or, between
- * the nodes of a distributed table, vectors as texts.
+ * They are an array of vectors, or what a query of the user's returns.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,9 +19,21 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "vector/vector_value.h"
 
 /* Rows fetched from SPI at a time. */
 #define INPUT_FETCH			1000
+
+int
+ecp_knn_check_number(int n, const char *name)
+{
+	if (n < 1 || n > ECP_KNN_K_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must be between 1 and %d", name, ECP_KNN_K_MAX)));
+	return n;
+}
 
 static void
 error_callback(void *arg)
@@ -51,30 +62,51 @@ void
 ecp_knn_input_init(EcpKnnInput *input, Relation index)
 {
 	input->store = tuplestore_begin_heap(true, false, work_mem);
-	input->desc = CreateTemplateTupleDesc(2);
+	input->desc = CreateTemplateTupleDesc(3);
 	TupleDescInitEntry(input->desc, 1, "query", INT8OID, -1, 0);
 	TupleDescInitEntry(input->desc, 2, "vector", index->rd_opcintype[0], -1, 0);
+	TupleDescInitEntry(input->desc, 3, "number", INT8OID, -1, 0);
 	TupleDescFinalize(input->desc);
 	input->n = 0;
 	input->index = index;
+	input->meta = NULL;
 	input->convert.fn_oid = InvalidOid;
+}
+
+/* Bring a value into the form of the index's vectors. */
+static Datum
+input_vector(const EcpKnnInput *input, Datum value)
+{
+	EcpVector	vector;
+
+	if (OidIsValid(input->convert.fn_oid))
+		value = FunctionCall1(unconstify(FmgrInfo *, &input->convert), value);
+	if (input->meta == NULL)
+		return value;
+	value = PointerGetDatum(PG_DETOAST_DATUM(value));
+	ecp_vector_read(value, input->meta->ecpm_column_type, &vector);
+	ecp_vector_check_dims(&vector, input->meta->ecpm_dims,
+						  RelationGetRelationName(input->index));
+	ecp_vector_release(&vector);
+	return value;
 }
 
 void
 ecp_knn_input_add(EcpKnnInput *input, int64 id, Datum value, bool isnull)
 {
-	Datum		values[2];
-	bool		nulls[2] = {false};
+	Datum		values[3];
+	bool		nulls[3] = {false};
 
 	values[0] = Int64GetDatum(id);
 	values[1] = value;
 	nulls[1] = isnull;
-	if (OidIsValid(input->convert.fn_oid) && !isnull)
+	values[2] = Int64GetDatum(input->n);
+	if (!isnull)
 	{
 		EcpKnnErrorQuery query;
 
 		ecp_knn_error_begin(&query, id);
-		values[1] = FunctionCall1(&input->convert, value);
+		values[1] = input_vector(input, value);
 		ecp_knn_error_end(&query);
 	}
 	tuplestore_putvalues(input->store, input->desc, values, nulls);

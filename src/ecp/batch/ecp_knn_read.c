@@ -55,7 +55,6 @@ struct EcpKnnReader
 	EcpProbe	probe;
 	EcpKnn	   *knn;
 	EcpKnnCluster *cluster;		/* that is being read */
-	uint32		row;			/* its rows so far, with those not live */
 	MemoryContext context;
 	EcpSweep	sweep;
 	int			nblocks;
@@ -74,10 +73,9 @@ reader_compare(EcpKnnReader *reader)
 	EcpKnnCluster *cluster = reader->cluster;
 
 	if (reader->nblocks > 0)
-		(knn->plan->code_room > 0 ? ecp_knn_codes_compare : ecp_knn_compare)
-			(knn, reader->blocks, reader->nblocks,
-			 knn->pairs + cluster->first,
-			 pg_atomic_read_u32(&cluster->placed));
+		ecp_knn_compare(knn, reader->blocks, reader->nblocks,
+						knn->pairs + cluster->first,
+						pg_atomic_read_u32(&cluster->placed));
 	reader->nblocks = 0;
 }
 
@@ -263,7 +261,7 @@ reader_filter(EcpKnnReader *reader, const EcpEntryView *view, int n)
 												   reader->passed);
 	npassed = reader_count_live(reader->passed, n);
 	reader->cluster->npassed += npassed;
-	if (npassed > 0 && (geo->stream || reader->knn->plan->code_room > 0))
+	if (npassed > 0 && geo->stream)
 		return false;
 	for (int w = 0; w < geo->live_words; w++)
 	{
@@ -281,7 +279,6 @@ reader_read_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 	EcpKnnReader *reader = arg;
 	const EcpGeometry *geo = &reader->knn->plan->state.leaf;
 	EcpKnnBlock *block = &reader->blocks[reader->nblocks];
-	bool		stream = geo->stream && reader->knn->plan->code_room == 0;
 	char	   *page = reader->entry;
 	bool		filtered = reader->knn->filter != NULL && n > 0;
 	bool		done = n == 0;
@@ -298,7 +295,7 @@ reader_read_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 	}
 	/* all blocks may be full only if rows are gathered, all of them */
 	Assert(reader->nblocks < READER_BLOCKS);
-	if (!stream)
+	if (!geo->stream)
 		page = reader->memory[reader->nblocks].page;
 	memcpy(page, BufferGetPage(buffer), BLCKSZ);
 	UnlockReleaseBuffer(buffer);
@@ -311,7 +308,7 @@ reader_read_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 		reader->cluster->nlive += nlive;
 		reader->cluster->npassed += nlive;
 	}
-	if (stream)
+	if (geo->stream)
 	{
 		reader_add_stream(reader, run, &view, first, n);
 		return;
@@ -327,12 +324,6 @@ reader_read_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 		block->factors[f] = view.factors[f];
 	block->live = view.live;
 	block->tids = view.tids;
-	block->row = reader->row;
-	block->place.run = run->run;
-	block->place.blk = run->blk;
-	block->place.entry_pages = run->header.ecpr_entry_pages;
-	block->place.slot = first;
-	reader->row += n;
 	if (++reader->nblocks == READER_BLOCKS)
 		reader_compare(reader);
 }
@@ -378,7 +369,7 @@ reader_create(EcpKnn *knn)
 		ReaderBlock *memory = &reader->memory[b];
 
 		memory->page = palloc(BLCKSZ + ECP_KERNEL_SLACK);
-		if (!geo->stream && knn->filter != NULL && knn->plan->code_room == 0)
+		if (!geo->stream && knn->filter != NULL)
 			reader_gather_memory(memory, geo);
 		if (!geo->stream)
 			continue;
@@ -479,7 +470,6 @@ ecp_knn_read(EcpKnn *knn, int first, int end)
 			reader_prefetch(knn, c, &prefetched, end);
 		reader->cluster = cluster;
 		cluster->nlive = cluster->npassed = 0;
-		reader->row = 0;
 		(void) ecp_probe_next(&reader->probe);
 		reader_compare(reader);
 	}

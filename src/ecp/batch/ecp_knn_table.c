@@ -176,9 +176,7 @@ table_scan_secure(EcpKnn *knn)
 	int			n;
 
 	ECP_STOP_POINT("knn-policies-exact");
-	scan = ecp_policy_scan_begin(knn->heap, knn->snapshot,
-								 knn->condition ? knn->condition->text : NULL,
-								 NULL, 0);
+	scan = ecp_policy_scan_begin(knn->heap, knn->snapshot, knn->condition);
 	while ((n = ecp_policy_scan_next(scan, tids, TABLE_FETCH)) > 0)
 	{
 		CHECK_FOR_INTERRUPTS();

@@ -202,7 +202,7 @@ wave_forget(EcpKnn *knn, int q, int end)
 		heap[n++].item &= ECP_KNN_TID_MASK;
 	}
 	ecp_knn_compare_sort(heap, n);
-	query->nheap = Min(n, knn->plan->keep);
+	query->nheap = Min(n, knn->plan->k);
 }
 
 /* Decide after a wave what the query wants in the next one. */
@@ -229,7 +229,7 @@ wave_decide(EcpKnn *knn, EcpKnnLook *look, int q)
 		wave_cut_off(query);
 	else
 	{
-		ecp_knn_compare_keep(query, ecp_knn_heap(knn, q), plan->keep, kth);
+		ecp_knn_compare_keep(query, ecp_knn_heap(knn, q), plan->k, kth);
 		wave_want(knn, q, end);
 	}
 }

@@ -43,14 +43,10 @@ ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory)
 	Size		n;
 	Size		pos = MAXALIGN(sizeof(EcpKnnShared));
 
-	Assert(plan->max_queries > 0 && plan->room >= plan->keep);
-	per_query = plan->query_stride + sizeof(EcpKnnQuery) + sizeof(uint32) +
+	Assert(plan->max_queries > 0 && plan->room >= plan->k);
+	per_query = plan->query_stride + sizeof(EcpKnnQuery) +
 		mul_size(plan->room, sizeof(EcpRanked)) +
-		mul_size(plan->keep, sizeof(ItemPointerData)) +
 		plan->query_stride + KNN_PREPARED_BYTES;
-	if (plan->code_room > 0)
-		per_query += mul_size(plan->code_room, sizeof(EcpKnnCode)) +
-			plan->state.node.vec_bytes + KNN_PREPARED_BYTES;
 	if (!plan->exact)
 		per_query += mul_size(plan->max_refs, sizeof(EcpKnnRef)) +
 			mul_size(plan->max_read, sizeof(EcpKnnPair));
@@ -63,14 +59,6 @@ ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory)
 	pos += MAXALIGN(mul_size(n, sizeof(EcpKnnQuery)));
 	layout->heaps = pos;
 	pos += mul_size(mul_size(n, plan->room), sizeof(EcpRanked));
-	layout->tids = pos;
-	pos += MAXALIGN(mul_size(mul_size(n, plan->keep),
-							 sizeof(ItemPointerData)));
-	layout->codes = pos;
-	pos += MAXALIGN(mul_size(mul_size(n, plan->code_room),
-							 sizeof(EcpKnnCode)));
-	layout->rest = pos;
-	pos += MAXALIGN(mul_size(n, sizeof(uint32)));
 	layout->refs = layout->clusters = layout->pairs = pos;
 	layout->order = layout->active = pos;
 	if (!plan->exact)
@@ -110,9 +98,6 @@ knn_attach(EcpKnn *knn, EcpKnnShared *shared)
 	knn->elements = base + layout->elements;
 	knn->queries = (EcpKnnQuery *) (base + layout->queries);
 	knn->heaps = (EcpRanked *) (base + layout->heaps);
-	knn->tids = (ItemPointerData *) (base + layout->tids);
-	knn->codes = (EcpKnnCode *) (base + layout->codes);
-	knn->rest = (uint32 *) (base + layout->rest);
 	knn->refs = (EcpKnnRef *) (base + layout->refs);
 	knn->clusters = (EcpKnnCluster *) (base + layout->clusters);
 	knn->order = (EcpKnnOrder *) (base + layout->order);
@@ -124,9 +109,6 @@ knn_attach(EcpKnn *knn, EcpKnnShared *shared)
 	knn->prepared.queries = palloc_extended(mul_size(knn->plan->max_queries,
 													 sizeof(EcpQuery *)),
 											MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	knn->prepared.codes = palloc_extended(mul_size(knn->plan->max_queries,
-												   sizeof(EcpCodeQuery *)),
-										  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 }
 
 /* Fill new memory, but for the team's part. */
@@ -137,7 +119,7 @@ knn_init_shared(EcpKnn *knn, EcpKnnShared *shared, const EcpKnnPlan *plan)
 		   sizeof(EcpKnnShared) - sizeof(EcpTeamShared));
 	shared->plan = *plan;
 	if (plan->filtered)
-		ecp_knn_keys_write(knn->index, knn->condition->keys, plan->nkeys,
+		ecp_knn_keys_write(knn->index, knn->keys, knn->nkeys,
 						   (char *) shared + plan->layout.keys);
 	knn_attach(knn, shared);
 	for (int q = 0; q < plan->max_queries; q++)
@@ -231,8 +213,6 @@ knn_work(EcpKnn *knn, EcpKnnPhase phase, int first, int end)
 		MemoryContextReset(knn->prepared.context);
 		memset(knn->prepared.queries, 0,
 			   knn->shared->nqueries * sizeof(EcpQuery *));
-		memset(knn->prepared.codes, 0,
-			   knn->shared->nqueries * sizeof(EcpCodeQuery *));
 	}
 	switch (phase)
 	{
@@ -248,17 +228,8 @@ knn_work(EcpKnn *knn, EcpKnnPhase phase, int first, int end)
 		case ECP_KNN_DECIDE:
 			ecp_knn_wave_decide(knn, first, end);
 			break;
-		case ECP_KNN_RERANK:
-			ecp_knn_codes_rerank(knn, first, end);
-			break;
 		case ECP_KNN_TABLE:
 			ecp_knn_table(knn);
-			break;
-		case ECP_KNN_FETCH:
-			ecp_knn_rows_fetch(knn, first, end);
-			break;
-		case ECP_KNN_RESCAN:
-			ecp_knn_rows_rescan(knn, first, end);
 			break;
 		default:
 			elog(ERROR, "unrecognized phase of a batch: %d", (int) phase);
@@ -318,7 +289,6 @@ ecp_knn_workers_stop(EcpKnn *knn)
 	knn->plan = NULL;
 	MemoryContextDelete(knn->prepared.context);
 	pfree(knn->prepared.queries);
-	pfree(knn->prepared.codes);
 }
 
 /*

@@ -2,8 +2,8 @@
  *
  * ecp_user_table.c
  *	  An index together with its table, for the SQL functions that compare
- *	  what the index finds with the rows: ecp_recall.c, ecp_knn.c,
- *	  ecp_knn_table.c, ecp_vote.c.
+ *	  what the index finds with the rows: ecp_recall.c,
+ *	  ecp_knn_table.c, ecp_knn_groups.c.
  *
  *-------------------------------------------------------------------------
  */

@@ -74,7 +74,7 @@ typedef struct EcpRecallQuery
 {
 	ItemPointerData self;		/* the row that it is, or invalid */
 	int			nnearest;		/* rows of the truth, up to k */
-	float8		farthest;		/* rank of the last of them */
+	float8		farthest;		/* distance of the last of them */
 } EcpRecallQuery;
 
 typedef struct EcpRecall
@@ -256,10 +256,9 @@ recall_take_truth(int64 number, const void *elements, const EcpRanked *nearest,
 	for (int i = 0; i < n && query->nnearest < recall->k; i++)
 	{
 		if (ItemPointerIsValid(&query->self) &&
-			EcpRankedItem(&nearest[i]) == ecp_tid_item(&query->self))
+			nearest[i].item == ecp_tid_item(&query->self))
 			continue;
-		query->farthest = EcpRankedIsNaN(&nearest[i]) ?
-			get_float8_nan() : nearest[i].rank;
+		query->farthest = nearest[i].rank;
 		query->nnearest++;
 	}
 	if (recall->curve)
@@ -329,7 +328,6 @@ recall_measure_query(EcpRecall *recall, IndexScanDesc scan,
 					 EcpUserTableRows *rows, EcpRecallQuery *query, Datum value,
 					 EcpRecallPoint *point)
 {
-	EcpMetric	metric = recall->state.meta.ecpm_metric;
 	bool		exact = EcpDistancesAreExact(&recall->state.meta);
 	TupleTableSlot *slot = rows->slot;
 	float8		bound;
@@ -343,7 +341,7 @@ recall_measure_query(EcpRecall *recall, IndexScanDesc scan,
 	Assert(query->nnearest <= recall->k);
 	if (query->nnearest == 0)
 		return;
-	bound = ecp_rank_distance(metric, query->farthest);
+	bound = query->farthest;
 
 	memset(&orderby, 0, sizeof(orderby));
 	orderby.sk_flags = SK_ORDER_BY;
@@ -353,7 +351,7 @@ recall_measure_query(EcpRecall *recall, IndexScanDesc scan,
 
 	ecp_vector_read(value, recall->state.meta.ecpm_column_type, &vector);
 	ecp_scan_set_wanted(scan, recall->k +
-						(ItemPointerIsValid(&query->self) ? 1 : 0), NULL);
+						(ItemPointerIsValid(&query->self) ? 1 : 0));
 	INSTR_TIME_SET_CURRENT(start);
 	index_rescan(scan, NULL, 0, &orderby, 1);
 	while (nfound < query->nnearest &&

@@ -24,6 +24,7 @@
 #include "base/compat.h"
 #include "ecp/plan/ecp_cost.h"
 #include "ecp/plan/ecp_match.h"
+#include "ecp/batch/ecp_knn_statement.h"
 #include "ecp/plan/ecp_path.h"
 #include "ecp/plan/ecp_radius.h"
 #include "nodes/makefuncs.h"
@@ -118,10 +119,14 @@ path_is_ours(const Path *path)
 		ecp_match_is_ours(((const IndexPath *) path)->indexinfo);
 }
 
-/* Hide our indexes from core, so that it makes no paths of them. */
+/*
+ * Hide our indexes from core, so that it makes no paths of them; and from a statement of
+ * ours all but its own.
+ */
 static void
 path_relation_hook(ECP_RELATION_HOOK_ARGS)
 {
+	const EcpKnnStatement *statement = ecp_knn_statement_planned;
 	ListCell   *lc;
 
 	if (path_previous_relation_hook)
@@ -130,8 +135,13 @@ path_relation_hook(ECP_RELATION_HOOK_ARGS)
 	{
 		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
 
-		if (ecp_match_is_ours(index))
-			index->amhasgettuple = index->amcanorderbyop = false;
+		if (!ecp_match_is_ours(index))
+			continue;
+		index->amhasgettuple = index->amcanorderbyop = false;
+		if (statement != NULL &&
+			index->indexoid != RelationGetRelid(statement->index) &&
+			list_member_oid(statement->indexes, index->indexoid))
+			rel->indexlist = foreach_delete_current(rel->indexlist, lc);
 	}
 }
 

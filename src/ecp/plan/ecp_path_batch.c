@@ -23,9 +23,7 @@
 #include "base/compat.h"
 #include "ecp/batch/ecp_batch_node.h"
 #include "ecp/batch/ecp_knn.h"
-#include "ecp/define/ecp_class.h"
 #include "ecp/define/ecp_options.h"
-#include "ecp/page/ecp_attr.h"
 #include "ecp/plan/ecp_cost.h"
 #include "ecp/plan/ecp_match.h"
 #include "ecp/plan/ecp_path.h"
@@ -109,15 +107,9 @@ batch_conditions_fit(const IndexPath *scan, List *outer_params)
 	foreach(lc, scan->indexclauses)
 	{
 		const IndexClause *clause = lfirst_node(IndexClause, lc);
-		int			column = clause->indexcol;
 
-		if (column == 0 && clause->lossy)
+		if (clause->indexcol == 0 && clause->lossy)
 			return false;		/* a radius */
-		/* rows that are checked again are a scan's */
-		if (column > 0 &&
-			!ecp_attr_kind_is_exact(EcpClassAttrKind(ecp_match_class(scan->indexinfo,
-																	 column))))
-			return false;
 		if (batch_has_outer((Node *) clause->indexquals, outer_params))
 			return false;
 	}

@@ -55,13 +55,12 @@ typedef struct EcpScanOpaqueData
 	Datum		query;			/* the vector that is searched for */
 	bool		query_isnull;
 	uint64		wanted;			/* rows, if no plan says it; 0 = not known */
-	const uint64 *wanted_taken; /* of those, if it is counted */
-	TupleTableSlot *wanted_slot;	/* for rows that are tested then */
 	EcpScanTest own_test;		/* which rows those are, or NULL */
 	void	   *own_arg;
 	EcpScanLimit limit;			/* what the plan says */
 	EcpTableRow *table;			/* for an index that has only codes */
 	EcpRowTest *test;			/* by its node; NULL before it is needed */
+	bool		filtered;		/* rows are discarded, not only checked again */
 	bool		follows;		/* tell the search how many rows have passed */
 	EcpSearchStats totals;		/* of searches that have ended */
 	BlockNumber heap_blocks;	/* of the table at least; 0 = not known */
@@ -258,28 +257,9 @@ ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 }
 
 void
-ecp_scan_set_wanted(IndexScanDesc scan, uint64 rows, const uint64 *taken)
+ecp_scan_set_wanted(IndexScanDesc scan, uint64 rows)
 {
-	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
-
-	so->wanted = rows;
-	so->wanted_taken = taken;
-}
-
-/* Is the row visible at all?  Leaves its TID, which moves along a HOT chain. */
-static bool
-scan_row_is_visible(IndexScanDesc scan)
-{
-	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
-	ItemPointerData tid = scan->xs_heaptid;
-	bool		visible;
-
-	if (so->wanted_slot == NULL)
-		so->wanted_slot = table_slot_create(scan->heapRelation, NULL);
-	visible = index_fetch_heap(scan, so->wanted_slot);
-	ExecClearTuple(so->wanted_slot);
-	scan->xs_heaptid = tid;
-	return visible;
+	((EcpScanOpaque) scan->opaque)->wanted = rows;
 }
 
 void
@@ -303,8 +283,6 @@ scan_test(void *arg, ItemPointer tid, float8 rank)
 	scan->xs_heaptid = *tid;
 	if (so->own_test)
 		return so->own_test(so->own_arg, scan, rank);
-	if (so->limit.scan == NULL)
-		return scan_row_is_visible(scan);
 	if (so->test == NULL)
 		so->test = ecp_row_test_create(scan, so->limit.scan);
 	if (so->only && !ecp_index_only_row(so->only, scan, so->search))
@@ -320,15 +298,15 @@ scan_set_limit(IndexScanDesc scan)
 	EcpScanLimit *limit = &so->limit;
 	bool		testable;
 
+	so->filtered = so->apart;
 	if (ecp_limit_of(scan, limit))
-		limit->tested |= so->recheck || so->apart;
-	else
 	{
-		limit->rows = so->wanted;
-		limit->immediate = so->wanted_taken != NULL;
+		so->filtered |= limit->filtered || limit->tested;
+		limit->tested |= so->recheck || so->apart;
 	}
-	testable = limit->scan != NULL || so->wanted_taken != NULL ||
-		so->own_test != NULL;
+	else
+		limit->rows = so->wanted;
+	testable = limit->scan != NULL || so->own_test != NULL;
 	limit->filtered |= limit->tested && !testable;
 	so->follows = limit->filtered || limit->immediate;
 	ecp_search_set_limit(so->search, limit->rows, limit->filtered,
@@ -346,7 +324,7 @@ scan_take_answer(IndexScanDesc scan)
 	const EcpScanLimit *limit = &so->limit;
 
 	if (ecp_scan_answerer == NULL || limit->scan == NULL || limit->rows == 0 ||
-		limit->filtered || limit->tested || !limit->immediate ||
+		so->filtered || !limit->immediate ||
 		scan->numberOfOrderBys == 0 || so->query_isnull || so->never || so->only)
 		return false;
 	return ecp_scan_answerer(scan, limit, so->query, &so->answer);
@@ -371,7 +349,7 @@ scan_search(IndexScanDesc scan)
 
 /*
  * The next row of the answer.  False after the last one, or if the answer is not enough:
- * a row was not visible, or more are wanted.  Then a search goes on.
+ * a row was not visible or did not pass, or more are wanted.  Then a search goes on.
  */
 static bool
 scan_next_answer(IndexScanDesc scan, IndexOrderByDistance *distance)
@@ -430,8 +408,7 @@ scan_next_found(IndexScanDesc scan, IndexOrderByDistance *distance)
 		if (so->skipped < so->taken)
 			ecp_search_set_passed(so->search, so->skipped);
 		else if (so->follows)
-			ecp_search_set_passed(so->search, so->limit.node ?
-								  ecp_limit_passed(&so->limit) : *so->wanted_taken);
+			ecp_search_set_passed(so->search, ecp_limit_passed(&so->limit));
 		if (!ecp_search_next(so->search, &scan->xs_heaptid, &distance->value,
 							 &distance->isnull))
 			return false;
@@ -468,10 +445,9 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 	if (!ScanDirectionIsForward(dir))
 		elog(ERROR, "ecp index scans only go forward");
 
+	scan->xs_recheck = so->recheck;
 	if (!so->started && !so->answered)
 		scan_start(scan);
-
-	scan->xs_recheck = so->recheck;
 	if (so->never)
 		return false;
 	do
@@ -500,8 +476,6 @@ ecpendscan(IndexScanDesc scan)
 		ecp_index_only_free(so->only);
 	if (so->test)
 		ecp_row_test_free(so->test);
-	if (so->wanted_slot)
-		ExecDropSingleTupleTableSlot(so->wanted_slot);
 	ecp_table_row_free(so->table);
 	ecp_search_free(so->search);
 	MemoryContextDelete(so->context);

@@ -20,13 +20,8 @@ extern void ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys,
 extern bool ecpgettuple(IndexScanDesc scan, ScanDirection dir);
 extern void ecpendscan(IndexScanDesc scan);
 
-/*
- * Tell a scan that belongs to no plan how many rows will be taken of it; and where
- * it finds how many were taken, if those that are not visible are not counted, or
- * NULL.
- */
-extern void ecp_scan_set_wanted(IndexScanDesc scan, uint64 rows,
-								const uint64 *taken);
+/* Tell a scan that belongs to no plan how many rows will be taken of it. */
+extern void ecp_scan_set_wanted(IndexScanDesc scan, uint64 rows);
 
 /*
  * Tell such a scan which rows count, one of each group: the test fetches the row at
@@ -40,8 +35,8 @@ extern void ecp_scan_set_test(IndexScanDesc scan, EcpScanTest test, void *arg);
 
 /*
  * Rows of a scan that were found before it began, in its order: distances, and TIDs as
- * numbers.  As long as all of them turn out to be visible, they are the scan's first
- * rows, so they are at least as many as its LIMIT; if "complete", they are all that it
+ * numbers.  As long as all of them turn out to be visible, and pass where they are checked
+ * again, they are the scan's first rows, so they are at least as many as its LIMIT; if "complete", they are all that it
  * would find.
  */
 typedef struct EcpScanAnswer
