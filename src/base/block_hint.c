@@ -15,7 +15,7 @@
 
 #include <fcntl.h>
 
-#include "base/block_hint.h"
+#include "base/block_stream.h"
 #include "storage/fd.h"
 
 void

@@ -12,6 +12,18 @@
 #include "storage/buf.h"
 #include "utils/relcache.h"
 
+/*
+ * block_hint.c: tells the operating system which blocks of a relation will be read.
+ */
+
+/*
+ * These blocks of the fork whose first segment is "path" will be needed, or
+ * will not be again.  Returns at once; without posix_fadvise(), or if the
+ * file is not there, nothing happens.
+ */
+extern void ecp_block_hint(const char *path, BlockNumber first,
+						   BlockNumber nblocks, bool needed);
+
 typedef struct EcpBlockStream EcpBlockStream;
 
 /* The next block that will be wanted, or InvalidBlockNumber */

@@ -12,7 +12,6 @@
 #include "postgres.h"
 
 #include "base/compat.h"
-#include "base/condition.h"
 #include "base/user_index.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_clause.h"

@@ -18,7 +18,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
-#include "base/core_buffer.h"
+#include "base/core.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/lwlock.h"

@@ -20,7 +20,7 @@
  */
 #include "postgres.h"
 
-#include "base/core_dsm.h"
+#include "base/core.h"
 #include "utils/resowner.h"
 
 typedef dsm_segment *(*DsmMake) (void *arg);

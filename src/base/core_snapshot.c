@@ -28,7 +28,7 @@
 
 #include "access/transam.h"
 #include "base/compat.h"
-#include "base/core_snapshot.h"
+#include "base/core.h"
 #include "miscadmin.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"

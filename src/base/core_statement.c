@@ -23,7 +23,7 @@
  */
 #include "postgres.h"
 
-#include "base/core_statement.h"
+#include "base/core.h"
 #include "nodes/plannodes.h"
 #include "tcop/pquery.h"
 #include "utils/backend_progress.h"

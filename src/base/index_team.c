@@ -13,7 +13,7 @@
 
 #include "access/genam.h"
 #include "access/table.h"
-#include "base/index_team.h"
+#include "base/team.h"
 #include "catalog/index.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"

@@ -19,7 +19,7 @@
 #include "access/heapam.h"
 #include "access/htup_details.h"
 #include "base/compat.h"
-#include "base/index_workers.h"
+#include "base/team.h"
 #include "miscadmin.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"

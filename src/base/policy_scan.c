@@ -17,8 +17,7 @@
 
 #include "access/sysattr.h"
 #include "base/compat.h"
-#include "base/condition.h"
-#include "base/policy_scan.h"
+#include "base/user_index.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
 #include "executor/execdesc.h"

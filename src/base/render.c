@@ -16,7 +16,7 @@
 #include "access/htup_details.h"
 #include "access/transam.h"
 #include "base/compat.h"
-#include "base/render.h"
+#include "base/user_index.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"

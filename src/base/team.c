@@ -29,7 +29,7 @@
 #include "access/parallel.h"
 #include "access/tableam.h"
 #include "access/xact.h"
-#include "base/core_dsm.h"
+#include "base/core.h"
 #include "base/team.h"
 #include "executor/instrument.h"
 #include "fmgr.h"

@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * team.h
- *	  Tasks that a backend and its parallel workers do together.
- *
- * (The server's sources call the backend of a parallel operation its leader;
- * in ecp a leader is a vector.)
+ *	  Processes that work on one task, and those of an index build.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,12 +9,22 @@
 #define ECP_TEAM_H
 
 #include "access/parallel.h"
+#include "nodes/execnodes.h"
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
 #include "storage/dsm.h"
+#include "storage/lockdefs.h"
 #include "storage/spin.h"
 #include "utils/relcache.h"
 #include "utils/snapshot.h"
+
+/*
+ * team.c: tasks that a backend and its parallel workers do together.
+ *
+ * (The server's sources call the backend of a parallel operation its leader;
+ * in ecp a leader is a vector.)
+ *
+ */
 
 /*
  * Memory that all of a team can reach: a dynamic shared memory segment if there
@@ -164,5 +171,79 @@ extern uint64 ecp_team_count_rows(EcpTeam *team, uint64 rows);
 /* CPU seconds of the workers in all tasks so far. */
 extern double ecp_team_cpu_s(const EcpTeam *team);
 extern double ecp_team_process_cpu_s(void);
+
+/* index_team.c: the backend and the parallel workers that build an index */
+
+/* In shared memory: the beginning of a larger struct. */
+typedef struct EcpIndexTeamShared
+{
+	EcpTeamShared tasks;		/* must be first */
+
+	/* constant */
+	Oid			heap;
+	Oid			index;
+	bool		concurrent;
+
+	slock_t		mutex;			/* protects all below, and what the larger
+								 * struct has of this kind */
+	double		heap_tuples;
+	double		index_tuples;
+	bool		broken_hot_chain;
+} EcpIndexTeamShared;
+
+/* One process's view: the beginning of a larger struct. */
+typedef struct EcpIndexTeam
+{
+	EcpTeam		team;			/* must be first */
+	Relation	heap;
+	Relation	index;
+	IndexInfo  *info;
+
+	Snapshot	snapshot;		/* the backend only */
+
+	/* a worker only */
+	LOCKMODE	heap_lock;
+	LOCKMODE	index_lock;
+} EcpIndexTeam;
+
+/*
+ * The backend: as ecp_team_create(), for the scan that builds an index.  The
+ * team is all zeros; what the caller's struct has behind EcpIndexTeamShared is
+ * zeros, too.
+ */
+extern bool ecp_index_team_create(EcpIndexTeam *team, const char *entry,
+								  int nworkers, Size bytes, Relation heap,
+								  Relation index, IndexInfo *info);
+
+/* Start the workers; returns false, and there is no team, if none started. */
+extern bool ecp_index_team_launch(EcpIndexTeam *team);
+extern void ecp_index_team_end(EcpIndexTeam *team);
+
+/* A worker: attach, and open table and index; and close them. */
+extern void ecp_index_team_attach(EcpIndexTeam *team, shm_toc *toc);
+extern void ecp_index_team_detach(EcpIndexTeam *team);
+
+/* Add what a process has found to what the team has. */
+extern void ecp_index_team_add(EcpTeam *team, double heap_tuples,
+							   double index_tuples, bool broken_hot_chain);
+
+/*
+ * The backend, after the task: what the team has found.  A broken HOT chain
+ * goes into the backend's own "info".
+ */
+extern void ecp_index_team_sums(EcpTeam *team, IndexInfo *info,
+								double *heap_tuples, double *index_tuples);
+
+/* index_workers.c: how many parallel workers an index build asks for */
+
+/*
+ * Workers for a build.  As for a btree, the table's parallel_workers,
+ * max_parallel_maintenance_workers and maintenance_work_mem come before the
+ * size of what is read.  *read_blocks, unless NULL, receives that: the blocks of
+ * the table, and about as many as the columns of the index take in the TOAST
+ * table.
+ */
+extern int	ecp_index_workers(Relation heap, Relation index, IndexInfo *info,
+							  double *read_blocks);
 
 #endif							/* ECP_TEAM_H */

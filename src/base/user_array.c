@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "base/user_array.h"
+#include "base/user_index.h"
 #include "catalog/pg_type.h"
 #include "utils/float.h"
 

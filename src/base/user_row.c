@@ -8,7 +8,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "base/user_row.h"
+#include "base/user_index.h"
 #include "funcapi.h"
 
 Datum

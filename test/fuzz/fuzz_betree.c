@@ -21,7 +21,7 @@
 
 #include "access/generic_xlog.h"
 #include "access/tupmacs.h"
-#include "base/core_buffer.h"
+#include "base/core.h"
 #include "betree/log/betree_log.h"
 #include "betree/order/betree_order.h"
 #include "betree/page/betree_block.h"

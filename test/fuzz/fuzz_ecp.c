@@ -17,10 +17,7 @@
  */
 #include "fuzz.h"
 
-#include "ecp/define/ecp_class.h"
-#include "ecp/page/ecp_cluster.h"
-#include "ecp/page/ecp_meta.h"
-#include "ecp/page/ecp_node.h"
+#include "ecp/define/ecp_define.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
 #include "vector/vector_value.h"

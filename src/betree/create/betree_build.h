@@ -10,7 +10,7 @@
 
 #include "access/genam.h"
 #include "access/itup.h"
-#include "base/index_team.h"
+#include "base/team.h"
 #include "common/relpath.h"
 #include "nodes/execnodes.h"
 #include "storage/shm_mq.h"

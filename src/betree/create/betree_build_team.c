@@ -13,7 +13,7 @@
 #include "postgres.h"
 
 #include "access/genam.h"
-#include "base/index_workers.h"
+#include "base/team.h"
 #include "betree/create/betree_build.h"
 #include "betree/page/betree_page.h"
 #include "miscadmin.h"

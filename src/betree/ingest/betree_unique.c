@@ -30,7 +30,7 @@
 #include "access/genam.h"
 #include "access/tableam.h"
 #include "base/compat.h"
-#include "base/core_buffer.h"
+#include "base/core.h"
 #include "betree/ingest/betree_ingest.h"
 #include "betree/leaf/betree_leaf.h"
 #include "betree/log/betree_log.h"

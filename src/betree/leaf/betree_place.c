@@ -10,7 +10,7 @@
  */
 #include "postgres.h"
 
-#include "base/core_buffer.h"
+#include "base/core.h"
 #include "base/core_wal.h"
 #include "base/stop_point.h"
 #include "betree/leaf/betree_leaf.h"

@@ -38,7 +38,7 @@
 #include "access/tableam.h"
 #include "access/transam.h"
 #include "access/xlog.h"
-#include "base/core_buffer.h"
+#include "base/core.h"
 #include "base/core_wal.h"
 #include "base/stop_point.h"
 #include "betree/leaf/betree_leaf.h"

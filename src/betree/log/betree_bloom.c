@@ -43,7 +43,7 @@
  */
 #include "postgres.h"
 
-#include "base/core_buffer.h"
+#include "base/core.h"
 #include "base/core_wal.h"
 #include "base/stop_point.h"
 #include "betree/log/betree_bloom_private.h"

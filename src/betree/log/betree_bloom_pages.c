@@ -14,7 +14,7 @@
 #include "postgres.h"
 
 #include "access/generic_xlog.h"
-#include "base/core_buffer.h"
+#include "base/core.h"
 #include "base/stop_point.h"
 #include "betree/log/betree_bloom_private.h"
 #include "betree/log/betree_log.h"

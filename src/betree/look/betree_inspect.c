@@ -17,7 +17,6 @@
 #include "access/xlogrecovery.h"
 #include "base/compat.h"
 #include "base/user_index.h"
-#include "base/user_row.h"
 #include "betree/define/betree_define.h"
 #include "betree/ingest/betree_ingest.h"
 #include "betree/log/betree_log.h"

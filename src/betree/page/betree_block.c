@@ -8,7 +8,7 @@
 #include "postgres.h"
 
 #include "access/heapam.h"
-#include "base/core_buffer.h"
+#include "base/core.h"
 #include "betree/page/betree_block.h"
 #include "betree/page/betree_page.h"
 #include "storage/bufmgr.h"

@@ -49,7 +49,7 @@
 #include "access/xlog.h"
 #include "base/block_stream.h"
 #include "base/compat.h"
-#include "base/core_buffer.h"
+#include "base/core.h"
 #include "base/stop_point.h"
 #include "betree/order/betree_order.h"
 #include "betree/page/betree_block.h"

@@ -41,7 +41,7 @@
 #include "utils/float.h"
 #include "utils/tuplestore.h"
 
-#include "base/user_array.h"
+#include "base/user_index.h"
 #include "device/measure/device_measure.h"
 
 #define BENCH_DIMS			32

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "access/htup_details.h"
-#include "base/user_row.h"
+#include "base/user_index.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"

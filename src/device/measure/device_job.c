@@ -24,7 +24,7 @@
 
 #include "access/parallel.h"
 #include "access/xact.h"
-#include "base/core_dsm.h"
+#include "base/core.h"
 #include "base/wait_event.h"
 #include "fmgr.h"
 #include "miscadmin.h"

@@ -31,7 +31,7 @@
 
 #include "base/compat.h"
 #include "base/shards.h"
-#include "base/user_array.h"
+#include "base/user_index.h"
 #include "device/place/device_place.h"
 
 /* Weights or speeds in an array, among them the pieces of a comparison. */

@@ -15,7 +15,7 @@
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
 
-#include "base/user_array.h"
+#include "base/user_index.h"
 #include "device/cost/device_model.h"
 
 #define PLAN_FIGURES_MAX		1000

@@ -39,7 +39,7 @@
 #include "access/table.h"
 #include "access/toast_internals.h"
 #include "base/shards.h"
-#include "base/user_row.h"
+#include "base/user_index.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
@@ -61,7 +61,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-#include "base/block_hint.h"
+#include "base/block_stream.h"
 #include "base/compat.h"
 #include "base/stop_point.h"
 #include "base/user_index.h"

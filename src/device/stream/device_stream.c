@@ -52,7 +52,6 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-#include "base/user_array.h"
 #include "base/user_index.h"
 #include "device/measure/device_measure.h"
 #include "device/stream/device_extent.h"

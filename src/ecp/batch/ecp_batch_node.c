@@ -38,10 +38,9 @@
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
 #endif
-#include "ecp/batch/ecp_batch_node.h"
 #include "ecp/batch/ecp_knn.h"
-#include "ecp/define/ecp_options.h"
-#include "ecp/page/ecp_meta.h"
+#include "ecp/define/ecp_define.h"
+#include "ecp/page/ecp_run.h"
 #include "ecp/search/ecp_scan.h"
 #include "executor/executor.h"
 #include "lib/ilist.h"

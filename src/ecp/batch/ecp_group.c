@@ -11,7 +11,7 @@
 
 #include "base/compat.h"
 #include "common/hashfn.h"
-#include "ecp/batch/ecp_group.h"
+#include "ecp/batch/ecp_knn.h"
 #include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"

@@ -1,8 +1,149 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_knn.h
- *	  Many queries at once: what batches through an index and comparisons with a whole
- *	  table share.
+ *	  Batches of queries.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_KNN_H
+#define ECP_KNN_H
+
+#include "access/skey.h"
+#include "access/tableam.h"
+#include "base/team.h"
+#include "base/topk.h"
+#include "base/user_index.h"
+#include "ecp/page/ecp_attr.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/search/ecp_scan.h"
+#include "ecp/search/ecp_stop.h"
+#include "fmgr.h"
+#include "nodes/execnodes.h"
+#include "nodes/plannodes.h"
+#include "port/atomics.h"
+#include "storage/bufmgr.h"
+#include "storage/spin.h"
+#include "utils/array.h"
+#include "utils/relcache.h"
+#include "utils/snapshot.h"
+#include "utils/tuplestore.h"
+#include "vector/vector_codes.h"
+#include "vector/vector_distance.h"
+
+/* ecp_user_table.c: an index together with its table, for SQL functions */
+
+/* What evaluates what an index has of a row. */
+typedef struct EcpUserTableRows
+{
+	EcpCaller	caller;
+	IndexInfo  *info;
+	EState	   *estate;
+	ExprState  *predicate;
+	TupleTableSlot *slot;		/* for the row */
+} EcpUserTableRows;
+
+/*
+ * Called with each row that the index has, or should have: its TID and what
+ * is indexed, which is not NULL.  The memory context is reset after each.
+ */
+typedef void (*EcpUserTableVisitor) (const ItemPointerData *tid, Datum value,
+									 void *arg);
+
+extern void ecp_user_table_rows_begin(EcpUserTableRows *rows, Relation heap,
+									  Relation index);
+extern bool ecp_user_table_row_value(EcpUserTableRows *rows, Datum *value);
+
+/*
+ * The distance of the row in rows->slot from a query, as the operator returns it;
+ * false if the index does not have the row.  "query" are the query's elements.
+ */
+extern bool ecp_user_table_row_distance(EcpUserTableRows *rows, Relation index,
+										const EcpMetaPageData *meta,
+										const void *query, float8 *distance);
+extern void ecp_user_table_rows_end(EcpUserTableRows *rows);
+extern void ecp_user_table_scan(Relation heap, Relation index, TableScanDesc scan,
+								EcpUserTableVisitor visitor, void *arg);
+extern void ecp_user_table_fetch(Relation heap, Relation index, Snapshot snapshot,
+								 const ItemPointerData *tids, int ntids,
+								 EcpUserTableVisitor visitor, void *arg);
+
+/* A column that a user names, as SELECT would find it: also a system column. */
+typedef struct EcpUserColumn
+{
+	AttrNumber	attnum;
+	Oid			type;
+	Oid			collation;
+} EcpUserColumn;
+
+extern void ecp_user_table_column(Relation heap, const char *name,
+								  EcpUserColumn *column);
+extern Datum ecp_user_table_column_value(const EcpUserColumn *column,
+										 TupleTableSlot *slot, bool *isnull);
+
+/*
+ * The function that makes vectors of the index out of values of a type;
+ * InvalidOid if they are vectors of the index.  It is an error if there is no
+ * such function, or, if "missing_ok", InvalidOid too.
+ */
+extern Oid	ecp_user_table_conversion(Relation index, Oid type, bool missing_ok);
+
+/*
+ * ecp_group.c: groups of a table's rows: those with the same value in a column.
+ */
+
+/* The groups that have been met, which are numbered from 0 on. */
+typedef struct EcpRowGroups
+{
+	EcpUserColumn column;
+	FmgrInfo	hash;			/* fn_oid is InvalidOid if the type has none */
+	FmgrInfo	equal;
+	int16		typlen;
+	bool		typbyval;
+	uint32		n;
+	struct groups_hash *table;
+	MemoryContext context;		/* of the groups' values */
+	MemoryContext row_context;	/* of one row */
+} EcpRowGroups;
+
+extern void ecp_group_init(EcpRowGroups *groups, Relation heap, const char *column);
+
+/*
+ * The number of the group of the row in a slot, which is added if it has not been met.
+ * Rows whose value is NULL are one group.
+ */
+extern uint32 ecp_group_number(EcpRowGroups *groups, TupleTableSlot *slot);
+
+/* ecp_sweep.c: A pass over blocks of a relation in ascending order */
+
+/*
+ * A pass over blocks of a relation in ascending order: on a device where a
+ * seek costs more than reading what lies between, it reads that, too.
+ */
+typedef struct EcpSweep
+{
+	Relation	rel;
+	BufferAccessStrategy strategy;	/* for blocks between those wanted */
+	BlockNumber next;			/* behind the last one read */
+	BlockNumber gap;			/* blocks to read rather than to skip */
+	int			distance;		/* blocks or clusters to prefetch */
+	int			cold;			/* blocks or clusters to prefetch on */
+	int64		missed;			/* reads when the last block was asked for */
+} EcpSweep;
+
+extern void ecp_sweep_init(EcpSweep *sweep, Relation rel);
+extern void ecp_sweep_to(EcpSweep *sweep, BlockNumber blk, uint32 npages);
+extern void ecp_sweep_end(EcpSweep *sweep);
+extern void ecp_sweep_read(Relation rel, BlockNumber *blocks, Size n);
+
+/* Are pages being read from the device, so that prefetching pays? */
+#define EcpSweepIsCold(sweep)	((sweep)->cold > 0 && (sweep)->distance > 0)
+
+/* Would the kernel not read "blk" ahead by itself? */
+#define EcpSweepIsJump(sweep, end, blk) \
+	((blk) < (end) || (blk) - (end) > (sweep)->gap)
+
+/*
+ * ecp_knn.c: many queries at once: what batches through an index and comparisons with a whole table share.
  *
  * Queries are taken in batches that fit work_mem.  A batch goes through
  * phases, each a number of items that the main process and its workers take
@@ -21,26 +162,7 @@
  * What a batch knows is one piece of memory without pointers, in a DSM
  * segment when there are workers; every query has a bounded heap there.
  *
- *-------------------------------------------------------------------------
  */
-#ifndef ECP_KNN_H
-#define ECP_KNN_H
-
-#include "base/team.h"
-#include "base/topk.h"
-#include "access/skey.h"
-#include "ecp/page/ecp_attr.h"
-#include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_scan.h"
-#include "ecp/search/ecp_target.h"
-#include "fmgr.h"
-#include "port/atomics.h"
-#include "storage/spin.h"
-#include "utils/array.h"
-#include "utils/snapshot.h"
-#include "utils/tuplestore.h"
-#include "vector/vector_codes.h"
-#include "vector/vector_distance.h"
 
 #define ECP_KNN_K_MAX		10000
 
@@ -386,5 +508,72 @@ extern Size ecp_knn_keys_bytes(Relation index, const ScanKeyData *keys, int nkey
 extern void ecp_knn_keys_write(Relation index, const ScanKeyData *keys, int nkeys,
 							   char *to);
 extern ScanKeyData *ecp_knn_keys_read(char *from, int nkeys);
+
+/*
+ * ecp_knn_statement.c: many queries at once: the statement that a user would write.
+ */
+
+/* Parts of statements about an index and its table. */
+typedef struct EcpKnnStatement
+{
+	Relation	heap;
+	Relation	index;
+	EcpIndexState state;		/* when it was opened */
+	List	   *folded;			/* indexes of the table, open */
+	List	   *indexes;		/* the same, their OIDs */
+	bool		by_index;		/* rather than by comparing the table */
+	const char *table;			/* in a FROM */
+	const char *name;			/* by which that qualifies columns */
+	const char *queries;		/* and the queries theirs */
+	const char *vector;			/* what is indexed */
+	const char *operator;		/* its distance */
+	const char *where;			/* is it in the index, and the condition true
+								 * of it? */
+} EcpKnnStatement;
+
+/* That is being planned, or NULL: of its table's ecp indexes it sees its own alone. */
+extern const EcpKnnStatement *ecp_knn_statement_planned;
+
+extern void ecp_knn_statement_begin(EcpKnnStatement *statement, Relation heap,
+									Relation index, const char *condition);
+extern void ecp_knn_statement_open(EcpKnnStatement *statement, FunctionCallInfo fcinfo,
+								   const char *condition, EcpKnnInput *input);
+extern void ecp_knn_statement_end(EcpKnnStatement *statement);
+extern void ecp_knn_statement_close(EcpKnnStatement *statement, EcpKnnInput *input);
+
+/*
+ * SELECT number of the row, query, tid, distance and these columns of the k nearest rows
+ * of each query; the distance may be left to ecp_knn_statement_run().
+ */
+extern char *ecp_knn_statement_search(const EcpKnnStatement *statement, int k,
+									  int ncolumns, char *const *columns,
+									  bool distance);
+
+/* An operator as a statement names it. */
+extern char *ecp_knn_operator(Oid op);
+
+/* Called with each row of a statement. */
+typedef void (*EcpKnnRowVisitor) (TupleDesc desc, const Datum *values,
+								  const bool *nulls, void *arg);
+extern void ecp_knn_statement_run(const EcpKnnStatement *statement, EcpKnnInput *input,
+								  const char *sql, EcpKnnRowVisitor visitor, void *arg);
+extern void ecp_knn_statement_run_search(const EcpKnnStatement *statement,
+										 EcpKnnInput *input, int k, int ncolumns,
+										 char *const *columns,
+										 EcpKnnRowVisitor visitor, void *arg);
+extern bool ecp_knn_statement_keys(const EcpKnnStatement *statement, Datum vector, int k,
+								   ScanKeyData **keys, int *nkeys);
+
+/* ecp_batch_node.c: the node of a plan that reads query vectors ahead */
+
+/* For fewer outer rows, scans are as fast. */
+#define ECP_BATCH_ROWS_MIN	8
+
+/*
+ * A plan that returns the rows of "outer", of which "vector" is what scans of an index,
+ * for the k nearest, will be asked about; k = 0 if the LIMIT is not known yet.
+ */
+extern CustomScan *ecp_batch_node_create(Plan *outer, Node *vector, Oid index, int k);
+extern void ecp_batch_node_init(void);
 
 #endif							/* ECP_KNN_H */

@@ -20,10 +20,9 @@
 #include <math.h>
 
 #include "base/compat.h"
-#include "base/render.h"
+#include "base/user_index.h"
 #include "catalog/pg_type.h"
-#include "ecp/batch/ecp_knn_statement.h"
-#include "ecp/batch/ecp_user_table.h"
+#include "ecp/batch/ecp_knn.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "utils/array.h"

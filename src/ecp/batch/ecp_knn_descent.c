@@ -19,7 +19,6 @@
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/search/ecp_descent.h"
 #include "ecp/search/ecp_probe.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"

@@ -12,7 +12,6 @@
 #include "base/compat.h"
 #include "catalog/pg_type.h"
 #include "ecp/batch/ecp_knn.h"
-#include "ecp/batch/ecp_user_table.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"

@@ -18,7 +18,6 @@
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_stop.h"
-#include "ecp/search/ecp_target.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"
 

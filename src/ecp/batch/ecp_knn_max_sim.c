@@ -28,11 +28,10 @@
 #include <math.h>
 
 #include "base/compat.h"
-#include "ecp/batch/ecp_knn_statement.h"
-#include "ecp/batch/ecp_user_table.h"
-#include "ecp/page/ecp_meta.h"
+#include "ecp/batch/ecp_knn.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
+#include "ecp/page/ecp_run.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"

@@ -20,9 +20,7 @@
 
 #include "base/bits.h"
 #include "ecp/batch/ecp_knn.h"
-#include "ecp/batch/ecp_sweep.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_descent.h"
 #include "ecp/search/ecp_probe.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"

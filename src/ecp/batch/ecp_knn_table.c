@@ -19,10 +19,9 @@
 
 #include "access/tableam.h"
 #include "base/compat.h"
-#include "base/policy_scan.h"
 #include "base/stop_point.h"
+#include "base/user_index.h"
 #include "ecp/batch/ecp_knn.h"
-#include "ecp/batch/ecp_user_table.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
 #include "miscadmin.h"

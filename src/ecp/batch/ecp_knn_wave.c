@@ -28,7 +28,7 @@
 #include "base/topk.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_target.h"
+#include "ecp/search/ecp_stop.h"
 #include "miscadmin.h"
 #include "utils/float.h"
 #include "vector/vector_value.h"

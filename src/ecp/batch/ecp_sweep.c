@@ -8,7 +8,7 @@
  */
 #include "postgres.h"
 
-#include "ecp/batch/ecp_sweep.h"
+#include "ecp/batch/ecp_knn.h"
 #include "ecp/page/ecp_page.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"

@@ -11,8 +11,8 @@
 
 #include "catalog/heap.h"
 #include "catalog/index.h"
-#include "ecp/batch/ecp_user_table.h"
-#include "ecp/define/ecp_class.h"
+#include "ecp/batch/ecp_knn.h"
+#include "ecp/define/ecp_define.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "parser/parse_coerce.h"

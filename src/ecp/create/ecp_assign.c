@@ -27,15 +27,15 @@
 #include <math.h>
 
 #include "access/tableam.h"
-#include "base/index_team.h"
+#include "base/team.h"
 #include "base/topk.h"
 #include "catalog/index.h"
 #include "ecp/create/ecp_build.h"
 #include "ecp/create/ecp_policy.h"
 #include "ecp/math/ecp_math.h"
 #include "ecp/page/ecp_attr.h"
-#include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_prepare.h"
+#include "ecp/page/ecp_run.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"

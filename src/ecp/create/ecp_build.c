@@ -24,7 +24,6 @@
 
 #include <math.h>
 
-#include "base/index_workers.h"
 #include "base/page_writer.h"
 #include "base/team.h"
 #include "commands/progress.h"
@@ -32,11 +31,11 @@
 #include "device/cost/device_profile.h"
 #include "ecp/create/ecp_build.h"
 #include "ecp/create/ecp_policy.h"
-#include "ecp/define/ecp_options.h"
-#include "ecp/page/ecp_meta.h"
+#include "ecp/define/ecp_define.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_run.h"
 #include "ecp/recall/ecp_recall_curve.h"
-#include "ecp/search/ecp_target.h"
+#include "ecp/search/ecp_stop.h"
 #include "miscadmin.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"

@@ -19,7 +19,7 @@
 #include "base/page_writer.h"
 #include "base/team.h"
 #include "ecp/create/ecp_policy.h"
-#include "ecp/define/ecp_options.h"
+#include "ecp/define/ecp_define.h"
 #include "ecp/math/ecp_math.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_page.h"

@@ -9,7 +9,7 @@
 #define ECP_POLICY_H
 
 #include "base/team.h"
-#include "ecp/define/ecp_options.h"
+#include "ecp/define/ecp_define.h"
 #include "ecp/page/ecp_page.h"
 #include "portability/instr_time.h"
 #include "storage/dsm.h"

@@ -25,7 +25,7 @@
 #include "base/compat.h"
 #include "ecp/create/ecp_build.h"
 #include "ecp/create/ecp_policy.h"
-#include "ecp/define/ecp_options.h"
+#include "ecp/define/ecp_define.h"
 #include "lib/binaryheap.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"

@@ -21,7 +21,7 @@
 #include "base/compat.h"
 #include "ecp/create/ecp_build.h"
 #include "ecp/create/ecp_policy.h"
-#include "ecp/define/ecp_options.h"
+#include "ecp/define/ecp_define.h"
 #include "miscadmin.h"
 
 /* Bytes that are collected for a write, or read at once. */

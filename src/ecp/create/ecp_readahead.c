@@ -39,7 +39,7 @@
 
 #include "access/heapam.h"
 #include "access/table.h"
-#include "base/block_hint.h"
+#include "base/block_stream.h"
 #include "base/compat.h"
 #include "ecp/create/ecp_build.h"
 #include "ecp/create/ecp_policy.h"

@@ -31,8 +31,7 @@
 #include "postgres.h"
 
 #include "access/genam.h"
-#include "ecp/define/ecp_class.h"
-#include "ecp/define/ecp_statement.h"
+#include "ecp/define/ecp_define.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "utils/builtins.h"

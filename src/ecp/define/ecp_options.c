@@ -12,10 +12,9 @@
 #include "postgres.h"
 
 #include "access/parallel.h"
-#include "base/core_statement.h"
+#include "base/core.h"
 #include "base/user_index.h"
-#include "ecp/define/ecp_options.h"
-#include "ecp/define/ecp_tablespaces.h"
+#include "ecp/define/ecp_define.h"
 #include "utils/guc.h"
 #include "vector/vector_value.h"
 

@@ -15,7 +15,7 @@
 #include "base/compat.h"
 #include "catalog/pg_tablespace.h"
 #include "commands/tablespace.h"
-#include "ecp/define/ecp_tablespaces.h"
+#include "ecp/define/ecp_define.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/varlena.h"

@@ -14,7 +14,7 @@
 #include "catalog/pg_amop.h"
 #include "catalog/pg_amproc.h"
 #include "catalog/pg_type.h"
-#include "ecp/define/ecp_class.h"
+#include "ecp/define/ecp_define.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
 #include "utils/lsyscache.h"

@@ -15,12 +15,11 @@
 #include <math.h>
 
 #include "common/pg_prng.h"
-#include "ecp/define/ecp_options.h"
+#include "ecp/define/ecp_define.h"
 #include "ecp/live/ecp_live.h"
 #include "ecp/math/ecp_math.h"
-#include "ecp/page/ecp_insbuf_map.h"
-#include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_run.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
 

@@ -9,9 +9,8 @@
 #define ECP_LIVE_H
 
 #include "access/genam.h"
-#include "ecp/page/ecp_cluster.h"
-#include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_run.h"
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 

@@ -38,12 +38,10 @@
 #include "base/stop_point.h"
 #include "ecp/live/ecp_live.h"
 #include "ecp/live/ecp_replace_private.h"
-#include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_run.h"
-#include "ecp/page/ecp_summary.h"
-#include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 

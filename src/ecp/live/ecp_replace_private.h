@@ -9,9 +9,8 @@
 #define ECP_REPLACE_PRIVATE_H
 
 #include "ecp/live/ecp_live.h"
-#include "ecp/page/ecp_cluster.h"
-#include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_run.h"
 
 /*
  * ecp_regroup_divide.c: dividing the rows of a group of leaves among new clusters.

@@ -12,12 +12,8 @@
 
 #include "base/stop_point.h"
 #include "ecp/live/ecp_live.h"
-#include "ecp/page/ecp_cluster.h"
-#include "ecp/page/ecp_meta.h"
-#include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
-#include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
 
 /* Of a group, also undo the closing of old leaves and the writing of new ones. */

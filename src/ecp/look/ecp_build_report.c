@@ -14,9 +14,9 @@
 
 #include "access/genam.h"
 #include "base/user_index.h"
-#include "ecp/define/ecp_options.h"
-#include "ecp/page/ecp_meta.h"
+#include "ecp/define/ecp_define.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_run.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"

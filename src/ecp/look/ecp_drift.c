@@ -20,13 +20,13 @@
 
 #include <math.h>
 
-#include "ecp/define/ecp_options.h"
+#include "ecp/define/ecp_define.h"
 #include "ecp/live/ecp_live.h"
-#include "ecp/look/ecp_drift.h"
-#include "ecp/page/ecp_meta.h"
+#include "ecp/look/ecp_look.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_run.h"
 #include "ecp/recall/ecp_recall_curve.h"
-#include "ecp/search/ecp_target.h"
+#include "ecp/search/ecp_stop.h"
 #include "utils/float.h"
 
 /* Shares above which something should be done. */

@@ -28,13 +28,11 @@
 #include <math.h>
 
 #include "common/pg_prng.h"
-#include "ecp/look/ecp_drift_recall.h"
-#include "ecp/look/ecp_leaves.h"
+#include "ecp/look/ecp_look.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/search/ecp_descent.h"
+#include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_stop.h"
-#include "ecp/search/ecp_target.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
 #include "utils/float.h"

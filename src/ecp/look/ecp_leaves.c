@@ -14,10 +14,7 @@
  */
 #include "postgres.h"
 
-#include "ecp/look/ecp_leaves.h"
-#include "ecp/page/ecp_cluster.h"
-#include "ecp/page/ecp_node.h"
-#include "ecp/page/ecp_meta.h"
+#include "ecp/look/ecp_look.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
 #include "miscadmin.h"

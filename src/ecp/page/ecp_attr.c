@@ -23,10 +23,8 @@
 
 #include "base/bits.h"
 #include "catalog/pg_type_d.h"
-#include "ecp/define/ecp_class.h"
+#include "ecp/define/ecp_define.h"
 #include "ecp/page/ecp_attr.h"
-#include "ecp/page/ecp_attr_tree.h"
-#include "ecp/page/ecp_include.h"
 #include "ecp/page/ecp_page.h"
 #include "port/pg_bitutils.h"
 #include "port/pg_bswap.h"

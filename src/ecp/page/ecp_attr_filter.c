@@ -25,11 +25,9 @@
 
 #include "base/bits.h"
 #include "catalog/pg_type_d.h"
-#include "ecp/define/ecp_class.h"
+#include "ecp/define/ecp_define.h"
 #include "ecp/page/ecp_attr.h"
-#include "ecp/page/ecp_attr_tree.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_summary_test.h"
 #include "miscadmin.h"
 #include "pgtime.h"
 #include "port/pg_bitutils.h"

@@ -10,7 +10,6 @@
 #include "postgres.h"
 
 #include "base/compat.h"
-#include "ecp/page/ecp_cluster.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
 #include "miscadmin.h"

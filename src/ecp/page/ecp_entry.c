@@ -9,8 +9,8 @@
  */
 #include "postgres.h"
 
-#include "base/core_buffer.h"
-#include "ecp/define/ecp_options.h"
+#include "base/core.h"
+#include "ecp/define/ecp_define.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
 #include "port/pg_bitutils.h"

@@ -9,7 +9,7 @@
  */
 #include "postgres.h"
 
-#include "ecp/define/ecp_options.h"
+#include "ecp/define/ecp_define.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_page.h"
 #include "vector/vector_codes.h"

@@ -13,8 +13,8 @@
 
 #include "base/compat.h"
 #include "ecp/math/ecp_math.h"
-#include "ecp/page/ecp_insbuf_map.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_run.h"
 #include "vector/vector_value.h"
 
 /*

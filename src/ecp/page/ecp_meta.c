@@ -12,13 +12,11 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "ecp/define/ecp_class.h"
-#include "ecp/define/ecp_options.h"
+#include "ecp/define/ecp_define.h"
 #include "ecp/page/ecp_attr.h"
-#include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/page/ecp_summary.h"
+#include "ecp/page/ecp_run.h"
 #include "utils/rel.h"
 #include "vector/vector_value.h"
 

@@ -10,8 +10,6 @@
 #include "postgres.h"
 
 #include "base/compat.h"
-#include "ecp/page/ecp_meta.h"
-#include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
 #include "miscadmin.h"

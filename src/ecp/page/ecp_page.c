@@ -11,7 +11,7 @@
  */
 #include "postgres.h"
 
-#include "base/core_buffer.h"
+#include "base/core.h"
 #include "ecp/page/ecp_page.h"
 
 /* Header and opaque of any page; the payload is zero. */

@@ -1,8 +1,23 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_prepare.h
- *	  The forms of a vector: as its column has it, as the index stores it, and as
- *	  it is compared with leaders.
+ *	  How a vector is compared; numbers of rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_PREPARE_H
+#define ECP_PREPARE_H
+
+#include "ecp/define/ecp_define.h"
+#include "ecp/page/ecp_page.h"
+#include "storage/itemptr.h"
+#include "utils/relcache.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_nibbles.h"
+#include "vector/vector_value.h"
+
+/*
+ * ecp_prepare.c: the forms of a vector: as its column has it, as the index stores it, and as it is compared with leaders.
  *
  *	 column		ecp_vector_read(): as the column type is read; queries, too
  *	 stored		meta.ecpm_elem: rows on pages, in files of a build and in memory
@@ -11,16 +26,7 @@
  * A row is prepared from what is stored of it, so that it belongs to the same
  * leader whenever that is computed.
  *
- *-------------------------------------------------------------------------
  */
-#ifndef ECP_PREPARE_H
-#define ECP_PREPARE_H
-
-#include "ecp/define/ecp_options.h"
-#include "ecp/page/ecp_page.h"
-#include "vector/vector_distance.h"
-#include "vector/vector_nibbles.h"
-#include "vector/vector_value.h"
 
 /*
  * Bring a row's vector into the form in which it is stored.  "dst" has room for
@@ -78,5 +84,26 @@ ecp_leader_distance(const EcpMetaPageData *meta, const void *a, const void *b)
 #define EcpRowsArePrepared(meta) \
 	((meta)->ecpm_elem == (meta)->ecpm_leader_elem && \
 	 (meta)->ecpm_metric != ECP_METRIC_COSINE)
+
+/* ecp_tid.c: TIDs that come from an index */
+
+/* A TID as an item of an EcpRanked. */
+static inline uint64
+ecp_tid_item(const ItemPointerData *tid)
+{
+	return (uint64) tid->ip_blkid.bi_hi << 32 |
+		(uint64) tid->ip_blkid.bi_lo << 16 | tid->ip_posid;
+}
+
+#define EcpItemBlock(item)	((BlockNumber) ((item) >> 16))
+#define EcpItemOffset(item) ((OffsetNumber) (item))
+
+/* Set a TID from such an item, or report that it is none. */
+extern void ecp_tid_from_item(Relation index, uint64 item, ItemPointer tid);
+
+/* Report a TID that is beyond the end of the table. */
+extern void ecp_tid_check(Relation index, Relation heap,
+						  const ItemPointerData *tid,
+						  BlockNumber *heap_blocks);
 
 #endif							/* ECP_PREPARE_H */

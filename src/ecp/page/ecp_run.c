@@ -21,7 +21,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
-#include "base/core_buffer.h"
+#include "base/core.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
 #include "miscadmin.h"

@@ -22,9 +22,9 @@
 #include <fcntl.h>
 
 #include "base/compat.h"
-#include "base/core_buffer.h"
+#include "base/core.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_space.h"
+#include "ecp/page/ecp_run.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "storage/fd.h"

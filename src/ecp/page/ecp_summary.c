@@ -18,10 +18,9 @@
 #include "postgres.h"
 
 #include "catalog/pg_type_d.h"
-#include "ecp/define/ecp_class.h"
+#include "ecp/define/ecp_define.h"
+#include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_run.h"
-#include "ecp/page/ecp_summary.h"
-#include "ecp/page/ecp_tags.h"
 #include "storage/bufmgr.h"
 
 /*

@@ -11,7 +11,7 @@
  */
 #include "postgres.h"
 
-#include "ecp/page/ecp_summary_test.h"
+#include "ecp/page/ecp_attr.h"
 
 /* Elements of a test at most; a group that has no room is not asked. */
 #define SUMMARY_ELEMENTS_MAX	512

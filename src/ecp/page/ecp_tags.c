@@ -29,10 +29,8 @@
 
 #include "base/bits.h"
 #include "common/hashfn.h"
-#include "ecp/define/ecp_class.h"
-#include "ecp/define/ecp_options.h"
-#include "ecp/page/ecp_summary_test.h"
-#include "ecp/page/ecp_tags.h"
+#include "ecp/define/ecp_define.h"
+#include "ecp/page/ecp_attr.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/array.h"

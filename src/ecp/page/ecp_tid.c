@@ -8,7 +8,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_am_d.h"
-#include "ecp/page/ecp_tid.h"
+#include "ecp/page/ecp_prepare.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 

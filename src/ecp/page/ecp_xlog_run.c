@@ -15,12 +15,9 @@
 #include "postgres.h"
 
 #include "access/generic_xlog.h"
-#include "base/core_buffer.h"
-#include "ecp/page/ecp_meta.h"
+#include "base/core.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
-#include "ecp/page/ecp_space.h"
-#include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
 
 /*

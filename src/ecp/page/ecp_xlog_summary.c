@@ -11,12 +11,11 @@
 #include "postgres.h"
 
 #include "access/generic_xlog.h"
-#include "base/core_buffer.h"
+#include "base/core.h"
 #include "base/core_wal.h"
+#include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
-#include "ecp/page/ecp_summary.h"
-#include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
 
 /* The page of a node with the summary of a slot. */

@@ -33,7 +33,7 @@
 
 #include "catalog/namespace.h"
 #include "catalog/pg_type_d.h"
-#include "ecp/plan/ecp_monotone.h"
+#include "ecp/plan/ecp_plan.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"

@@ -22,11 +22,8 @@
 
 #include "access/sysattr.h"
 #include "base/compat.h"
-#include "ecp/plan/ecp_cost.h"
-#include "ecp/plan/ecp_match.h"
-#include "ecp/batch/ecp_knn_statement.h"
-#include "ecp/plan/ecp_path.h"
-#include "ecp/plan/ecp_radius.h"
+#include "ecp/batch/ecp_knn.h"
+#include "ecp/plan/ecp_plan.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"

@@ -20,9 +20,7 @@
 
 #include "base/compat.h"
 #include "catalog/pg_type_d.h"
-#include "ecp/plan/ecp_cost.h"
-#include "ecp/plan/ecp_match.h"
-#include "ecp/plan/ecp_path.h"
+#include "ecp/plan/ecp_plan.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"

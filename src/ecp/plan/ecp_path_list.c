@@ -41,9 +41,7 @@
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
 #endif
-#include "ecp/plan/ecp_cost.h"
-#include "ecp/plan/ecp_match.h"
-#include "ecp/plan/ecp_path.h"
+#include "ecp/plan/ecp_plan.h"
 #include "executor/executor.h"
 #include "executor/nodeHash.h"
 #include "miscadmin.h"

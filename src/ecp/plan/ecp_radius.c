@@ -22,12 +22,11 @@
 #include <math.h>
 
 #include "access/genam.h"
-#include "ecp/page/ecp_cluster.h"
-#include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/plan/ecp_radius.h"
-#include "ecp/search/ecp_cache.h"
+#include "ecp/page/ecp_run.h"
+#include "ecp/plan/ecp_plan.h"
+#include "ecp/search/ecp_probe.h"
 #include "optimizer/optimizer.h"
 #include "storage/shmem.h"
 #include "utils/float.h"

@@ -10,7 +10,7 @@
 
 #include "base/team.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_target.h"
+#include "ecp/search/ecp_stop.h"
 
 /*
  * Queries that a curve is measured with, and in an insert, which is to be short; and

@@ -37,7 +37,6 @@
 
 #include "ecp/recall/ecp_recall_private.h"
 #include "ecp/search/ecp_stop.h"
-#include "ecp/search/ecp_target.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
 #include "utils/float.h"

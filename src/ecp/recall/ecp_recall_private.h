@@ -16,7 +16,6 @@
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
 #include "ecp/search/ecp_stop.h"
-#include "ecp/search/ecp_target.h"
 #include "portability/instr_time.h"
 #include "vector/vector_codes.h"
 #include "vector/vector_distance.h"

@@ -15,7 +15,6 @@
 
 #include "common/hashfn.h"
 #include "common/pg_prng.h"
-#include "ecp/page/ecp_cluster.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_run.h"

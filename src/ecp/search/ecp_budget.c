@@ -25,7 +25,7 @@
  */
 #include "postgres.h"
 
-#include "ecp/define/ecp_options.h"
+#include "ecp/define/ecp_define.h"
 #include "ecp/search/ecp_search_private.h"
 
 /* The share of the time that is kept for returning rows, at most. */

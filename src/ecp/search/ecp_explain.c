@@ -22,7 +22,6 @@
 #include "commands/explain.h"
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
-#include "ecp/search/ecp_explain.h"
 #include "ecp/search/ecp_scan.h"
 
 static explain_per_node_hook_type explain_next_hook = NULL;

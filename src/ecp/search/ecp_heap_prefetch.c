@@ -16,11 +16,11 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "base/core_buffer.h"
+#include "base/core.h"
 #include "catalog/pg_am_d.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_tid.h"
-#include "ecp/search/ecp_heap_prefetch.h"
+#include "ecp/page/ecp_prepare.h"
+#include "ecp/search/ecp_rerank.h"
 #include "storage/bufmgr.h"
 
 /* More than the rows prefetched ahead; a power of two. */

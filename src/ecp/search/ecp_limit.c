@@ -19,8 +19,7 @@
 
 #include "access/amapi.h"
 #include "common/int.h"
-#include "ecp/define/ecp_class.h"
-#include "ecp/search/ecp_limit.h"
+#include "ecp/define/ecp_define.h"
 #include "ecp/search/ecp_scan.h"
 #include "executor/executor.h"
 #include "lib/ilist.h"

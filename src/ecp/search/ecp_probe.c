@@ -28,11 +28,10 @@
 
 #include "base/bits.h"
 #include "base/compat.h"
-#include "base/core_buffer.h"
-#include "ecp/define/ecp_options.h"
+#include "base/core.h"
+#include "ecp/define/ecp_define.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
-#include "ecp/search/ecp_descent.h"
 #include "ecp/search/ecp_probe.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"

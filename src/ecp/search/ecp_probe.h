@@ -1,17 +1,120 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_probe.h
- *	  Reading the pages of clusters.
+ *	  From a query to pages: the cache of nodes, the order of clusters, their pages.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef ECP_PROBE_H
 #define ECP_PROBE_H
 
+#include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_summary.h"
-#include "ecp/search/ecp_descent.h"
+#include "ecp/page/ecp_run.h"
 #include "utils/snapshot.h"
+#include "vector/vector_distance.h"
+
+/* ecp_cache.c: nodes of the leader tree, cached by the backend */
+
+/* A node of the leader tree, copied from its pages into a panel. */
+typedef struct EcpNode
+{
+	BlockNumber blk;			/* head page */
+	uint64		run;
+	uint32		change;			/* of the head when it was read */
+	uint32		sversion;		/* version for which children were chosen */
+	int			level;
+	int			nchildren;
+	int			nbuffers;		/* in the same arrays, behind the children */
+	EcpChildData *children;
+	uint32	   *slots;			/* slot of each child within the run */
+	EcpInsbufMap map;			/* if there are buffers */
+
+	/*
+	 * Where pages of the children were found in shared buffers: those of
+	 * child i from recent[recent_first[i]] on, as many as up to the next
+	 * child's.  A hint that the scan keeps here; InvalidBuffer = not known.
+	 * NULL above level 1.
+	 */
+	Buffer	   *recent;
+	uint32	   *recent_first;
+	uint32		summary_page;	/* of the run: the first with summaries */
+	Buffer	   *summary_recent; /* the same hint for each of these, or NULL */
+	EcpPanel   *panel;			/* their leaders, metric L2 */
+	EcpPanel   *ip_panel;		/* the same ranked by IP, or NULL */
+	int			refcount;
+} EcpNode;
+
+/*
+ * The children of a node that are visible at state's version.  Returned
+ * pinned (refcount); release with ecp_cache_release().  Pins are forgotten
+ * at the end of the transaction.  The cache lives as long as the backend,
+ * keyed by index file and run, bounded by ecp.leader_cache.
+ */
+extern EcpNode *ecp_cache_get(Relation index, const EcpIndexState *state,
+							  const EcpChildData *ref, int level);
+extern void ecp_cache_release(EcpNode *node);
+extern void ecp_cache_init(void);
+
+/* ecp_descent.c: clusters in order of promise */
+
+/* A cluster that a descent found. */
+typedef struct EcpClusterRef
+{
+	EcpChildData child;			/* head of the cluster */
+	float4		rank;			/* of its leader */
+	bool		is_buffer;		/* an insert buffer, of the cluster before */
+	bool		skip;			/* it has no row that counts: ecp_probe.c */
+	/* where its leader stands, for maintenance: valid at the same version */
+	BlockNumber parent_blk;		/* head of the parent node, Invalid = root */
+	uint64		parent_run;
+	uint32		parent_slot;	/* slot within the parent's run */
+	/* and in memory, until the descent ends; NULL = root */
+	const EcpPanel *panel;
+	uint32		panel_child;
+	const struct EcpNode *parent;
+	/* buffers of the head run's first pages, as last seen: see EcpNode */
+	Buffer	   *recent;
+	int			nrecent;
+} EcpClusterRef;
+
+/*
+ * Clusters of structure version state->meta.ecpm_sversion in order of
+ * promise, from best-first search over the nodes with a beam that follows
+ * the number of clusters asked for (at least 40 leaders are compared for
+ * each cluster returned); all clusters come out in the end, each once.
+ * A cluster is followed by its insert buffer if that may have rows for it that
+ * were not returned before; buffers are not counted in "expected".
+ *
+ * Uses the leader cache; no lock and no pin is held between calls.
+ * "prepared" is the query as ecp_prepare() gives it (copied).  For IP the
+ * leaders are ranked by the inner product, else by L2; "assigning" ranks by
+ * L2 always (build, insert, split).
+ */
+typedef struct EcpDescent EcpDescent;
+
+extern EcpDescent *ecp_descent_begin(Relation index,
+									 const EcpIndexState *state,
+									 const void *prepared, bool assigning,
+									 int expected);
+
+/* The first n clusters will be taken; called before that, for speed only. */
+extern void ecp_descent_set_ahead(EcpDescent *descent, int n);
+extern bool ecp_descent_next(EcpDescent *descent, EcpClusterRef *cluster);
+
+/*
+ * Descend to the cluster that a row belongs to, whose parent stays valid until
+ * ecp_descent_end().  The root is a node.
+ */
+extern EcpDescent *ecp_descent_nearest(Relation index,
+									   const EcpIndexState *state,
+									   const void *prepared,
+									   EcpClusterRef *cluster);
+
+/* Will ecp_descent_next() return an insert buffer? */
+extern bool ecp_descent_at_buffer(const EcpDescent *descent);
+
+extern void ecp_descent_end(EcpDescent *descent);
 
 /* Clusters taken from the descent at a time. */
 #define ECP_PROBE_REFS			4096

@@ -33,11 +33,10 @@
 
 #include <math.h>
 
-#include "base/core_buffer.h"
+#include "base/core.h"
 #include "base/topk.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_tid.h"
-#include "ecp/search/ecp_heap_prefetch.h"
+#include "ecp/page/ecp_prepare.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
 #include "executor/instrument.h"

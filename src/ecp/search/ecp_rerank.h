@@ -1,19 +1,36 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_rerank.h
- *	  From bounds of ranks to rows in the order of their exact ranks.
+ *	  Exact vectors, of the index or the table.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef ECP_RERANK_H
 #define ECP_RERANK_H
 
+#include "access/genam.h"
 #include "base/topk.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_probe.h"
-#include "ecp/search/ecp_table_row.h"
 #include "lib/pairingheap.h"
+#include "nodes/execnodes.h"
+#include "utils/rel.h"
 #include "vector/vector_distance.h"
+
+/* ecp_table_row.c: the exact rank of a row whose vector only the table has */
+
+typedef struct EcpTableRow EcpTableRow;
+
+/* For the rows of a scan; in the current memory context. */
+extern EcpTableRow *ecp_table_row_create(IndexScanDesc scan);
+extern void ecp_table_row_free(EcpTableRow *row);
+
+/*
+ * The rank of the row with the TID of an EcpRanked's item; false if the scan's
+ * snapshot does not see it.
+ */
+extern bool ecp_table_row_rank(EcpTableRow *row, const EcpMetaPageData *meta,
+							   uint64 item, const EcpQuery *query, float8 *rank);
 
 /* An entry page whose rows were given numbers from "first" on. */
 typedef struct EcpCodePage
@@ -76,5 +93,42 @@ extern bool ecp_rerank_take(EcpRerank *rerank, EcpTopk *bounds,
 
 /* A row that was taken waits again. */
 extern void ecp_rerank_put_back(EcpRerank *rerank, const EcpRanked *row);
+
+/* ecp_row_test.c: will the executor keep a row that a scan returns? */
+
+typedef struct EcpRowTest EcpRowTest;
+
+/*
+ * For the scan of a plan's node, an IndexScan or IndexOnlyScan; lives in the memory
+ * of the executor, until ecp_row_test_free().
+ */
+extern EcpRowTest *ecp_row_test_create(IndexScanDesc scan, ScanState *node);
+extern void ecp_row_test_free(EcpRowTest *test);
+
+/*
+ * Is the row with scan->xs_heaptid visible, and does it fulfil the conditions of
+ * the node?  With "recheck" also those of the index.  Of an index-only scan, its
+ * values are in scan->xs_hitup.  The executor looks again.
+ */
+extern bool ecp_row_test_passes(EcpRowTest *test, bool recheck);
+
+/*
+ * ecp_heap_prefetch.c: prefetching pages of the table before the executor fetches rows from them.
+ */
+
+/* Rows that are prefetched before they are fetched. */
+#define ECP_HEAP_AHEAD		2
+
+/* Are the row pointers of this table (or NULL) blocks in shared buffers? */
+extern bool ecp_heap_prefetch_helps(Relation heap);
+
+/*
+ * The row of an EcpRanked's item will be fetched soon: prefetch its page, and a
+ * little later, when that is in memory, the row.
+ */
+extern void ecp_heap_prefetch_page(Relation heap, uint64 item);
+extern void ecp_heap_prefetch_row(uint64 item);
+extern void ecp_heap_prefetch_next(Relation heap, const EcpRanked *next, Size n,
+								   uint64 taken);
 
 #endif							/* ECP_RERANK_H */

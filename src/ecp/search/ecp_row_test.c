@@ -19,7 +19,7 @@
 #include "postgres.h"
 
 #include "access/tableam.h"
-#include "ecp/search/ecp_row_test.h"
+#include "ecp/search/ecp_rerank.h"
 #include "executor/executor.h"
 #include "executor/instrument.h"
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_scan.h
- *	  Index scans of ecp.
+ *	  The executor's side of a search.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,9 +10,41 @@
 
 #include "access/genam.h"
 #include "access/relscan.h"
+#include "base/compat.h"
 #include "base/topk.h"
-#include "ecp/search/ecp_limit.h"
 #include "ecp/search/ecp_search.h"
+
+/* ecp_limit.c: what the LIMIT of a running query asks of an index scan */
+
+typedef struct EcpScanLimit
+{
+	uint64		rows;			/* offset and count together; 0 = not known */
+	bool		filtered;		/* nodes above the scan's may discard rows */
+	bool		tested;			/* and that one, by its conditions */
+	bool		immediate;		/* ecp_limit_passed() is up to date */
+	struct ScanState *scan;		/* that node; NULL if they are volatile */
+	const struct LimitState *node;
+} EcpScanLimit;
+
+/*
+ * Find the LIMIT above a scan that is about to return its first row, or its
+ * first since a rescan: all that it needs are the nearest "rows", with WITH TIES
+ * and under an incremental sort also their ties.  If "filtered", so many must
+ * be left of what the scan returns.  False, and rows = 0, if there is none, or
+ * if there are nodes between that need all rows.  Below a Merge Append each scan is
+ * told the number for all.
+ *
+ * The answer is valid until the rescan or the end of the scan.
+ */
+extern bool ecp_limit_of(IndexScanDesc scan, EcpScanLimit *limit);
+
+/*
+ * Of "rows", those that have reached the LIMIT: from all scans below it, and
+ * without those that nodes between have collected, if not "immediate".
+ */
+extern uint64 ecp_limit_passed(const EcpScanLimit *limit);
+
+extern void ecp_limit_init(void);
 
 extern IndexScanDesc ecpbeginscan(Relation index, int nkeys, int norderbys);
 extern void ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys,
@@ -58,5 +90,30 @@ extern EcpScanAnswerer ecp_scan_answerer;
 
 extern const char *ecp_scan_stop_name(EcpSearchStop stop);
 extern void ecp_scan_totals(IndexScanDesc scan, EcpSearchStats *totals);
+
+/* ecp_index_only.c: rows of an index-only scan */
+
+typedef struct EcpIndexOnly EcpIndexOnly;
+
+extern EcpIndexOnly *ecp_index_only_create(IndexScanDesc scan);
+
+/*
+ * Put the row that "search" returned last, and whose TID is in
+ * scan->xs_heaptid, into scan->xs_hitup.  Returns false if it is gone, and so
+ * cannot be visible to the scan.
+ */
+extern bool ecp_index_only_row(EcpIndexOnly *ret, IndexScanDesc scan,
+							   EcpSearch *search);
+extern void ecp_index_only_free(EcpIndexOnly *ret);
+
+extern bool ecpcanreturn(Relation index, int attno);
+
+/* ecp_explain.c: what EXPLAIN ANALYZE says of a scan */
+
+#ifdef ECP_HAVE_EXPLAIN_HOOK
+extern void ecp_explain_init(void);
+#else
+#define ecp_explain_init()	((void) 0)
+#endif
 
 #endif							/* ECP_SCAN_H */

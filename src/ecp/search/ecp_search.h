@@ -11,7 +11,7 @@
 
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_table_row.h"
+#include "ecp/search/ecp_rerank.h"
 #include "utils/snapshot.h"
 
 /* Why a search read no further clusters. */

@@ -12,15 +12,14 @@
 #include <math.h>
 
 #include "base/topk.h"
-#include "ecp/define/ecp_options.h"
+#include "ecp/define/ecp_define.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/search/ecp_descent.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
 #include "ecp/search/ecp_search.h"
 #include "ecp/search/ecp_search_private.h"
-#include "ecp/search/ecp_target.h"
+#include "ecp/search/ecp_stop.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"

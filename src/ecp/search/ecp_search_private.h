@@ -13,15 +13,13 @@
 #include <math.h>
 
 #include "base/topk.h"
-#include "ecp/define/ecp_options.h"
+#include "ecp/define/ecp_define.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_descent.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
 #include "ecp/search/ecp_search.h"
 #include "ecp/search/ecp_stop.h"
-#include "ecp/search/ecp_target.h"
 #include "portability/instr_time.h"
 #include "vector/vector_codes.h"
 #include "vector/vector_distance.h"

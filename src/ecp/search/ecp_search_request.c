@@ -14,7 +14,7 @@
 
 #include "base/topk.h"
 #include "ecp/page/ecp_attr.h"
-#include "ecp/search/ecp_heap_prefetch.h"
+#include "ecp/search/ecp_rerank.h"
 #include "ecp/search/ecp_search.h"
 #include "ecp/search/ecp_search_private.h"
 

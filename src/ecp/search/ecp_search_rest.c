@@ -22,7 +22,7 @@
 
 #include "base/bits.h"
 #include "base/topk.h"
-#include "ecp/page/ecp_tid.h"
+#include "ecp/page/ecp_prepare.h"
 #include "ecp/search/ecp_search_private.h"
 #include "port/pg_bitutils.h"
 #include "storage/shmem.h"

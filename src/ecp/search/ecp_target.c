@@ -23,10 +23,9 @@
 
 #include <math.h>
 
-#include "ecp/define/ecp_options.h"
+#include "ecp/define/ecp_define.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_stop.h"
-#include "ecp/search/ecp_target.h"
 
 /* Probes grow with these powers of one over the share missed, and of k. */
 #define TARGET_POWER			0.5
