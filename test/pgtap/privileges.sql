@@ -105,9 +105,10 @@ CREATE POLICY one ON lent USING (k = 1 AND current_user = 'ecp_privileges_reader
 SET ROLE ecp_privileges_reader;
 SELECT is(found, 1, call || ' returns what policies let through')
 FROM (SELECT 'ecp_knn_exact' AS call, count(*)::int AS found
-	FROM ecp_knn_exact('lent_v', '{"\\x0102"}'::bytea[]) UNION ALL
-	SELECT 'ecp_knn_batch', count(*)::int
-	FROM ecp_knn_batch('lent_v', '{"\\x0102"}'::bytea[])) AS calls;
+	FROM ecp_knn_exact('lent_v', '{"\\x0102"}'::bytea[])) AS calls;
+-- A batch is a query of the caller, which calls functions of superusers as such.
+SELECT throws_ok($$SELECT * FROM ecp_knn_batch('lent_v', '{"\\x0102"}'::bytea[])$$,
+	'called by ecp_privileges_reader', 'a batch computes what is indexed as the caller does');
 RESET ROLE;
 
 SELECT * FROM finish();
