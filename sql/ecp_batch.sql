@@ -131,8 +131,8 @@ SELECT early FROM ecp_last_scan();
 -- rows that are equally far away are left out or not, as a scan does
 CREATE TABLE batch_ties AS SELECT i AS id, decode(string_agg(
 		CASE WHEN hashint4(i % 1500 * 32 + d) > 0 THEN '00' ELSE '01' END, ''), 'hex') AS b
-	FROM generate_series(1, 2000) AS i, generate_series(1, 20) AS d GROUP BY i;
-CREATE INDEX batch_ties_b ON batch_ties USING ecp (b) WITH (cluster_size = 1);
+	FROM generate_series(1, 2000) AS i, generate_series(1, 20) AS d GROUP BY i ORDER BY i;
+CREATE INDEX batch_ties_b ON batch_ties USING ecp (b) WITH (cluster_size = 4);
 SELECT k, d.* FROM unnest('{1, 10}'::int[]) AS k,
 	LATERAL batch_differs('batch_ties_b', 'b', '<->', k, 'batch_ties') AS d;
 DROP TABLE batch_ties;
