@@ -15,6 +15,7 @@
 #include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
+#include "utils/float.h"
 #include "utils/memutils.h"
 #include "utils/typcache.h"
 
@@ -135,4 +136,30 @@ ecp_group_number(EcpRowGroups *groups, TupleTableSlot *slot)
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(groups->row_context);
 	return group->number;
+}
+
+#define ST_SORT ecp_group_rows_sort
+#define ST_ELEMENT_TYPE EcpGroupRow
+#define ST_COMPARE(a, b) \
+	(float8_lt((a)->distance, (b)->distance) ? -1 : \
+	 float8_gt((a)->distance, (b)->distance) ? 1 : \
+	 ItemPointerCompare((ItemPointer) &(a)->tid, (ItemPointer) &(b)->tid))
+#define ST_SCOPE extern
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+void
+ecp_group_rows_return(ReturnSetInfo *rsinfo, EcpGroupRow *rows, int n, int k)
+{
+	ecp_group_rows_sort(rows, n);
+	for (int i = 0; i < Min(n, k); i++)
+	{
+		Datum		values[3];
+		bool		nulls[3] = {false};
+
+		values[0] = Int32GetDatum(i + 1);
+		values[1] = PointerGetDatum(&rows[i].tid);
+		values[2] = Float8GetDatum(rows[i].distance);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
 }

@@ -601,14 +601,12 @@ ecp_knn_exact(PG_FUNCTION_ARGS)
 	EcpKnnInput input;
 	int			k;
 
-	InitMaterializedSRF(fcinfo, 0);
-	/* nothing of anything that is NULL */
-	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
+	if (!ecp_knn_result_begin(fcinfo, 3))
 		return (Datum) 0;
 	k = ecp_knn_check_number(PG_GETARG_INT32(2), "k");
 	knn.index = ecp_user_index_open_with_table(fcinfo, AccessShareLock, ECP_INDEX_READ,
 											   &ecp_index_kind, &knn.heap);
-	knn.condition = PG_ARGISNULL(3) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(3));
+	knn.condition = ecp_knn_condition(fcinfo, 3);
 	knn.checked = knn.condition != NULL ||
 		check_enable_rls(RelationGetRelid(knn.heap), InvalidOid, false) == RLS_ENABLED;
 	knn.snapshot = GetActiveSnapshot();

@@ -113,6 +113,20 @@ extern void ecp_group_init(EcpRowGroups *groups, Relation heap, const char *colu
  */
 extern uint32 ecp_group_number(EcpRowGroups *groups, TupleTableSlot *slot);
 
+/* The row that a group is told by, and the group's distance. */
+typedef struct EcpGroupRow
+{
+	float8		distance;
+	ItemPointerData tid;
+} EcpGroupRow;
+
+/* In ascending order of distance. */
+extern void ecp_group_rows_sort(EcpGroupRow *rows, size_t n);
+
+/* Sort n rows, and add at most k to the result: rank, TID and distance. */
+extern void ecp_group_rows_return(ReturnSetInfo *rsinfo, EcpGroupRow *rows, int n,
+								  int k);
+
 /* ecp_sweep.c: A pass over blocks of a relation in ascending order */
 
 /*
@@ -388,6 +402,15 @@ typedef struct EcpKnnBlock
 
 /* An argument that is a number of rows or the like. */
 extern int	ecp_knn_check_number(int n, const char *name);
+
+/* An argument that is a condition, or NULL. */
+extern const char *ecp_knn_condition(FunctionCallInfo fcinfo, int arg);
+
+/*
+ * Begin the result of a function.  False if one of its first n arguments is NULL, so
+ * that it stays empty.
+ */
+extern bool ecp_knn_result_begin(FunctionCallInfo fcinfo, int n);
 
 /* Queries, which are all taken before the first is answered. */
 typedef struct EcpKnnInput

@@ -90,26 +90,6 @@ batch_put(TupleDesc desc, const Datum *values, const bool *nulls, void *arg)
 	MemoryContextReset(result->context);
 }
 
-/* An argument that is a condition, or NULL. */
-static const char *
-batch_condition(FunctionCallInfo fcinfo, int arg)
-{
-	return PG_ARGISNULL(arg) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(arg));
-}
-
-/* Is one of the first n arguments NULL, so that there is nothing to return? */
-static bool
-batch_is_null(FunctionCallInfo fcinfo, int n)
-{
-	InitMaterializedSRF(fcinfo, 0);
-	for (int i = 0; i < n; i++)
-	{
-		if (PG_ARGISNULL(i))
-			return true;
-	}
-	return false;
-}
-
 /*
  * ecp_knn_batch(index regclass, queries anyarray or text, k int, condition text)
  */
@@ -121,10 +101,10 @@ ecp_knn_batch(PG_FUNCTION_ARGS)
 	EcpKnnInput input;
 	int			k;
 
-	if (batch_is_null(fcinfo, 3))
+	if (!ecp_knn_result_begin(fcinfo, 3))
 		return (Datum) 0;
 	k = ecp_knn_check_number(PG_GETARG_INT32(2), "k");
-	ecp_knn_statement_open(&statement, fcinfo, batch_condition(fcinfo, 3), &input);
+	ecp_knn_statement_open(&statement, fcinfo, ecp_knn_condition(fcinfo, 3), &input);
 	ecp_knn_statement_run_search(&statement, &input, k, 0, NULL, batch_put, &result);
 	ecp_knn_statement_close(&statement, &input);
 	return (Datum) 0;
@@ -178,10 +158,10 @@ ecp_knn_fetch(PG_FUNCTION_ARGS)
 	char	  **columns;
 	int			k;
 
-	if (batch_is_null(fcinfo, 4))
+	if (!ecp_knn_result_begin(fcinfo, 4))
 		return (Datum) 0;
 	k = ecp_knn_check_number(PG_GETARG_INT32(3), "k");
-	ecp_knn_statement_open(&statement, fcinfo, batch_condition(fcinfo, 4), &input);
+	ecp_knn_statement_open(&statement, fcinfo, ecp_knn_condition(fcinfo, 4), &input);
 	columns = fetch_columns(statement.heap, PG_GETARG_ARRAYTYPE_P(2), &result.columns);
 	result.context = AllocSetContextCreate(CurrentMemoryContext, "ecp fetched row",
 										   ALLOCSET_DEFAULT_SIZES);

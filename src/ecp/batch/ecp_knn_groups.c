@@ -42,9 +42,7 @@
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_run.h"
 #include "ecp/search/ecp_scan.h"
-#include "funcapi.h"
 #include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -168,23 +166,6 @@ groups_take(KnnGroups *groups, TupleTableSlot *slot)
 	return true;
 }
 
-/* A row of the answer. */
-typedef struct KnnGroupRow
-{
-	ItemPointerData tid;
-	float8		distance;
-} KnnGroupRow;
-
-#define ST_SORT group_rows_sort
-#define ST_ELEMENT_TYPE KnnGroupRow
-#define ST_COMPARE(a, b) \
-	(float8_lt((a)->distance, (b)->distance) ? -1 : \
-	 float8_gt((a)->distance, (b)->distance) ? 1 : \
-	 ItemPointerCompare((ItemPointer) &(a)->tid, (ItemPointer) &(b)->tid))
-#define ST_SCOPE static
-#define ST_DEFINE
-#include "lib/sort_template.h"
-
 /*
  * Prepare to leave out the rows that the calling user may not see, and those that do not
  * satisfy the condition, where the keys of a scan for the vector are not enough for that.
@@ -219,7 +200,7 @@ groups_check(KnnGroups *groups, Relation heap, Relation index, Datum query, int 
 /* Find the rows by a scan of the index for "query"; returns their number. */
 static int
 groups_search(Relation heap, Relation index, Snapshot snapshot, Datum query,
-			  KnnGroups *groups, KnnGroupRow *rows, int k)
+			  KnnGroups *groups, EcpGroupRow *rows, int k)
 {
 	TupleTableSlot *slot = table_slot_create(heap, NULL);
 	IndexScanDesc scan = ecp_index_beginscan(heap, index, snapshot, groups->nkeys, 1);
@@ -249,7 +230,7 @@ groups_search(Relation heap, Relation index, Snapshot snapshot, Datum query,
 /* The distances of the table's vectors, where those that the index has are rounded. */
 static void
 groups_set_distances(Relation heap, Relation index, Snapshot snapshot,
-					 Datum query, KnnGroupRow *rows, int n)
+					 Datum query, EcpGroupRow *rows, int n)
 {
 	EcpIndexState state;
 	EcpUserTableRows fetched;
@@ -278,23 +259,18 @@ groups_set_distances(Relation heap, Relation index, Snapshot snapshot,
 Datum
 ecp_knn_groups(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Snapshot	snapshot = GetActiveSnapshot();
 	Datum		query;
 	int			k;
 	KnnGroups	groups;
-	KnnGroupRow *rows;
+	EcpGroupRow *rows;
 	Relation	heap;
 	Relation	index;
 	Oid			convert;
 	int			n;
 
-	InitMaterializedSRF(fcinfo, 0);
-	for (int i = 0; i < 4; i++)
-	{
-		if (PG_ARGISNULL(i))
-			return (Datum) 0;
-	}
+	if (!ecp_knn_result_begin(fcinfo, 4))
+		return (Datum) 0;
 	query = PG_GETARG_DATUM(1);
 	k = ecp_knn_check_number(PG_GETARG_INT32(3), "k");
 	index = ecp_user_index_open_with_table(fcinfo, AccessShareLock, ECP_INDEX_READ,
@@ -308,24 +284,12 @@ ecp_knn_groups(PG_FUNCTION_ARGS)
 		query = PointerGetDatum(PG_DETOAST_DATUM(query));
 
 	groups_init(&groups, heap, NameStr(*PG_GETARG_NAME(2)));
-	rows = palloc(mul_size(k, sizeof(KnnGroupRow)));
-	n = groups_check(&groups, heap, index, query, k, PG_ARGISNULL(4) ? NULL :
-					 text_to_cstring(PG_GETARG_TEXT_PP(4))) ?
+	rows = palloc(mul_size(k, sizeof(EcpGroupRow)));
+	n = groups_check(&groups, heap, index, query, k, ecp_knn_condition(fcinfo, 4)) ?
 		groups_search(heap, index, snapshot, query, &groups, rows, k) : 0;
 	groups_end(&groups);
 	groups_set_distances(heap, index, snapshot, query, rows, n);
-	group_rows_sort(rows, n);
-
-	for (int i = 0; i < n; i++)
-	{
-		Datum		values[3];
-		bool		nulls[3] = {false};
-
-		values[0] = Int32GetDatum(i + 1);
-		values[1] = PointerGetDatum(&rows[i].tid);
-		values[2] = Float8GetDatum(rows[i].distance);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-	}
+	ecp_group_rows_return((ReturnSetInfo *) fcinfo->resultinfo, rows, n, k);
 	index_close(index, AccessShareLock);
 	table_close(heap, AccessShareLock);
 	return (Datum) 0;

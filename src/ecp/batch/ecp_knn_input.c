@@ -14,6 +14,7 @@
 #include "ecp/batch/ecp_knn.h"
 #include "executor/spi.h"
 #include "fmgr.h"
+#include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -32,6 +33,24 @@ ecp_knn_check_number(int n, const char *name)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s must be between 1 and %d", name, ECP_KNN_K_MAX)));
 	return n;
+}
+
+const char *
+ecp_knn_condition(FunctionCallInfo fcinfo, int arg)
+{
+	return PG_ARGISNULL(arg) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(arg));
+}
+
+bool
+ecp_knn_result_begin(FunctionCallInfo fcinfo, int n)
+{
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; i < n; i++)
+	{
+		if (PG_ARGISNULL(i))
+			return false;
+	}
+	return true;
 }
 
 static void

@@ -32,7 +32,6 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_run.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
 #include "utils/builtins.h"
@@ -46,23 +45,6 @@ PGDLLEXPORT Datum ecp_knn_max_sim(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(ecp_knn_max_sim);
 
-/* A document, and its first row; invalid if it has none. */
-typedef struct SimDocument
-{
-	float8		distance;
-	ItemPointerData tid;
-} SimDocument;
-
-#define ST_SORT documents_sort
-#define ST_ELEMENT_TYPE SimDocument
-#define ST_COMPARE(a, b) \
-	(float8_lt((a)->distance, (b)->distance) ? -1 : \
-	 float8_gt((a)->distance, (b)->distance) ? 1 : \
-	 ItemPointerCompare((ItemPointer) &(a)->tid, (ItemPointer) &(b)->tid))
-#define ST_SCOPE static
-#define ST_DEFINE
-#include "lib/sort_template.h"
-
 typedef struct MaxSim
 {
 	const EcpMetaPageData *meta;
@@ -72,12 +54,12 @@ typedef struct MaxSim
 
 	/* the nearest documents so far */
 	int			k;
-	SimDocument *best;			/* room for 2 k */
+	EcpGroupRow *best;			/* room for 2 k */
 	int			nbest;
 
 	/* the document whose rows are coming */
 	int64		number;
-	SimDocument document;
+	EcpGroupRow document;		/* with its first row; invalid if it has none */
 	float8	   *least;			/* ranks, for each of the queries */
 
 	/* rows of it that wait to be compared */
@@ -132,7 +114,7 @@ sim_init(MaxSim *sim, const EcpKnnStatement *statement, EcpKnnInput *input)
 	for (int f = 0; f < ECP_FACTORS_MAX; f++)
 		sim->factors[f] = palloc0(ECP_PASS_ROWS * sizeof(uint32) + ECP_KERNEL_SLACK);
 	sim->prepared = palloc(statement->state.node.vec_bytes);
-	sim->best = palloc_array(SimDocument, 2 * sim->k);
+	sim->best = palloc_array(EcpGroupRow, 2 * sim->k);
 	sim->least = palloc(mul_size(Max(sim->nqueries, 1), sizeof(float8)));
 	sim->context = AllocSetContextCreate(CurrentMemoryContext, "ecp row of a document",
 										 ALLOCSET_DEFAULT_SIZES);
@@ -175,7 +157,7 @@ sim_compare(MaxSim *sim)
 static void
 sim_finish(MaxSim *sim)
 {
-	SimDocument *document = &sim->document;
+	EcpGroupRow *document = &sim->document;
 
 	sim_compare(sim);
 	if (ItemPointerIsValid(&document->tid))
@@ -190,7 +172,7 @@ sim_finish(MaxSim *sim)
 		sim->best[sim->nbest++] = *document;
 		if (sim->nbest == 2 * sim->k)
 		{
-			documents_sort(sim->best, sim->nbest);
+			ecp_group_rows_sort(sim->best, sim->nbest);
 			sim->nbest = sim->k;
 		}
 	}
@@ -272,23 +254,6 @@ sim_statement(const EcpKnnStatement *statement, const char *document, int rows,
 	return sql.data;
 }
 
-/* Return the nearest documents. */
-static void
-sim_return(MaxSim *sim, ReturnSetInfo *rsinfo)
-{
-	documents_sort(sim->best, sim->nbest);
-	for (int i = 0; i < Min(sim->nbest, sim->k); i++)
-	{
-		Datum		values[3];
-		bool		nulls[3] = {false};
-
-		values[0] = Int32GetDatum(i + 1);
-		values[1] = PointerGetDatum(&sim->best[i].tid);
-		values[2] = Float8GetDatum(sim->best[i].distance);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-	}
-}
-
 /*
  * ecp_knn_max_sim(index regclass, queries anyarray or text, grouped_by name, k int,
  *		rows int, candidates int, condition text)
@@ -303,18 +268,13 @@ ecp_knn_max_sim(PG_FUNCTION_ARGS)
 	int			candidates = 0;
 	char	   *sql;
 
-	InitMaterializedSRF(fcinfo, 0);
-	for (int i = 0; i < 5; i++)
-	{
-		if (PG_ARGISNULL(i))
-			return (Datum) 0;
-	}
+	if (!ecp_knn_result_begin(fcinfo, 5))
+		return (Datum) 0;
 	sim.k = ecp_knn_check_number(PG_GETARG_INT32(3), "k");
 	rows = ecp_knn_check_number(PG_GETARG_INT32(4), "rows");
 	if (!PG_ARGISNULL(5))
 		candidates = Max(sim.k, ecp_knn_check_number(PG_GETARG_INT32(5), "candidates"));
-	ecp_knn_statement_open(&statement, fcinfo, PG_ARGISNULL(6) ? NULL :
-						   text_to_cstring(PG_GETARG_TEXT_PP(6)), &input);
+	ecp_knn_statement_open(&statement, fcinfo, ecp_knn_condition(fcinfo, 6), &input);
 	sql = sim_statement(&statement, NameStr(*PG_GETARG_NAME(2)), rows, candidates);
 	if (!EcpIndexIsEmpty(&statement.state))
 	{
@@ -322,7 +282,8 @@ ecp_knn_max_sim(PG_FUNCTION_ARGS)
 		if (sim.nqueries > 0)
 			ecp_knn_statement_run(&statement, &input, sql, sim_add, &sim);
 		sim_finish(&sim);
-		sim_return(&sim, (ReturnSetInfo *) fcinfo->resultinfo);
+		ecp_group_rows_return((ReturnSetInfo *) fcinfo->resultinfo, sim.best, sim.nbest,
+							  sim.k);
 	}
 	ecp_knn_statement_close(&statement, &input);
 	return (Datum) 0;
