@@ -67,6 +67,25 @@ extern void ecp_user_table_fetch(Relation heap, Relation index, Snapshot snapsho
 								 const ItemPointerData *tids, int ntids,
 								 EcpUserTableVisitor visitor, void *arg);
 
+/* Vectors of rows, gathered as kernels compare them. */
+typedef struct EcpUserTableVectors
+{
+	int			max;
+	int			n;
+	Size		stride;
+	char	   *vectors;
+	uint32	   *factors[ECP_FACTORS_MAX];
+	void	   *prepared;		/* scratch for ecp_prepare() */
+} EcpUserTableVectors;
+
+/* Room for "max" vectors, in the current memory context. */
+extern void ecp_user_table_vectors_init(EcpUserTableVectors *vectors,
+										const EcpIndexState *state, int max);
+
+/* Add what is indexed of a row, if there is room; false if the index leaves it out. */
+extern bool ecp_user_table_vectors_add(EcpUserTableVectors *vectors, Relation index,
+									   const EcpMetaPageData *meta, Datum value);
+
 /* A column that a user names, as SELECT would find it: also a system column. */
 typedef struct EcpUserColumn
 {

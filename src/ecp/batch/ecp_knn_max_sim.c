@@ -48,7 +48,7 @@ PG_FUNCTION_INFO_V1(ecp_knn_max_sim);
 typedef struct MaxSim
 {
 	const EcpMetaPageData *meta;
-	const char *index;			/* its name */
+	Relation	index;
 	int			nqueries;
 	const EcpQuery **queries;
 
@@ -62,12 +62,7 @@ typedef struct MaxSim
 	EcpGroupRow document;		/* with its first row; invalid if it has none */
 	float8	   *least;			/* ranks, for each of the queries */
 
-	/* rows of it that wait to be compared */
-	int			n;
-	Size		stride;
-	char	   *vectors;
-	uint32	   *factors[ECP_FACTORS_MAX];
-	void	   *prepared;		/* scratch for ecp_prepare() */
+	EcpUserTableVectors rows;	/* of it that wait to be compared */
 	MemoryContext context;		/* of a row */
 } MaxSim;
 
@@ -88,7 +83,7 @@ sim_init(MaxSim *sim, const EcpKnnStatement *statement, EcpKnnInput *input)
 	const EcpMetaPageData *meta = sim->meta = &statement->state.meta;
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(input->desc, &TTSOpsMinimalTuple);
 
-	sim->index = RelationGetRelationName(statement->index);
+	sim->index = statement->index;
 	sim->queries = palloc(mul_size(Max(input->n, 1), sizeof(EcpQuery *)));
 	tuplestore_rescan(input->store);
 	while (tuplestore_gettupleslot(input->store, true, false, slot))
@@ -109,11 +104,7 @@ sim_init(MaxSim *sim, const EcpKnnStatement *statement, EcpKnnInput *input)
 	tuplestore_rescan(input->store);
 	ExecDropSingleTupleTableSlot(slot);
 
-	sim->stride = ecp_vector_bytes(EcpMetaQueryElem(meta), meta->ecpm_dims);
-	sim->vectors = palloc(sim->stride * ECP_PASS_ROWS + ECP_KERNEL_SLACK);
-	for (int f = 0; f < ECP_FACTORS_MAX; f++)
-		sim->factors[f] = palloc0(ECP_PASS_ROWS * sizeof(uint32) + ECP_KERNEL_SLACK);
-	sim->prepared = palloc(statement->state.node.vec_bytes);
+	ecp_user_table_vectors_init(&sim->rows, &statement->state, ECP_PASS_ROWS);
 	sim->best = palloc_array(EcpGroupRow, 2 * sim->k);
 	sim->least = palloc(mul_size(Max(sim->nqueries, 1), sizeof(float8)));
 	sim->context = AllocSetContextCreate(CurrentMemoryContext, "ecp row of a document",
@@ -128,29 +119,31 @@ sim_compare(MaxSim *sim)
 	float8		limits[ECP_PASS_QUERIES];
 	uint64		passed[ECP_PASS_QUERIES];
 	float8		ranks[ECP_PASS_QUERIES * ECP_PASS_ROWS];
+	int			n = sim->rows.n;
 
 	CHECK_FOR_INTERRUPTS();
 	for (int i = 0; i < ECP_PASS_QUERIES; i++)
 		limits[i] = get_float8_infinity();
-	for (int first = 0; sim->n > 0 && first < sim->nqueries; first += ECP_PASS_QUERIES)
+	for (int first = 0; n > 0 && first < sim->nqueries; first += ECP_PASS_QUERIES)
 	{
 		int			count = Min(sim->nqueries - first, ECP_PASS_QUERIES);
 
-		ecp_queries_pass_rows(sim->queries + first, count, limits, sim->vectors,
-							  sim->stride, (const uint32 *const *) sim->factors,
-							  sim->n, passed, ranks);
+		ecp_queries_pass_rows(sim->queries + first, count, limits, sim->rows.vectors,
+							  sim->rows.stride,
+							  (const uint32 *const *) sim->rows.factors, n, passed,
+							  ranks);
 		for (int q = 0; q < count; q++)
 		{
 			float8	   *least = &sim->least[first + q];
 
-			for (int i = 0; i < sim->n; i++)
+			for (int i = 0; i < n; i++)
 			{
 				if (ranks[q * ECP_PASS_ROWS + i] < *least)
 					*least = ranks[q * ECP_PASS_ROWS + i];
 			}
 		}
 	}
-	sim->n = 0;
+	sim->rows.n = 0;
 }
 
 /* All rows of the document have come: keep it, if it is among the nearest. */
@@ -184,28 +177,18 @@ static void
 sim_add(TupleDesc desc, const Datum *values, const bool *nulls, void *arg)
 {
 	MaxSim	   *sim = arg;
-	const EcpMetaPageData *meta = sim->meta;
 	ItemPointer tid = (ItemPointer) DatumGetPointer(values[1]);
 	MemoryContext old = MemoryContextSwitchTo(sim->context);
-	uint32		factors[ECP_FACTORS_MAX] = {0};
-	EcpVector	vector;
 
 	if (DatumGetInt64(values[0]) != sim->number)
 		sim_finish(sim);
 	sim->number = DatumGetInt64(values[0]);
-	ecp_vector_read(values[2], meta->ecpm_column_type, &vector);
-	ecp_vector_check_dims(&vector, meta->ecpm_dims, sim->index);
-	if (ecp_prepare(meta, &vector, sim->prepared))
+	if (ecp_user_table_vectors_add(&sim->rows, sim->index, sim->meta, values[2]))
 	{
-		memcpy(sim->vectors + sim->n * sim->stride, vector.data, sim->stride);
-		ecp_factors_compute(vector.elem, meta->ecpm_metric, meta->ecpm_dims,
-							vector.data, factors);
-		for (int f = 0; f < ECP_FACTORS_MAX; f++)
-			sim->factors[f][sim->n] = factors[f];
 		if (!ItemPointerIsValid(&sim->document.tid) ||
 			ItemPointerCompare(tid, &sim->document.tid) < 0)
 			sim->document.tid = *tid;
-		if (++sim->n == ECP_PASS_ROWS)
+		if (sim->rows.n == sim->rows.max)
 			sim_compare(sim);
 	}
 	MemoryContextSwitchTo(old);

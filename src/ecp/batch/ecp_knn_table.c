@@ -41,20 +41,15 @@
 struct EcpKnnTable
 {
 	MemoryContext context;
-	int			max;
-	int			n;				/* rows waiting to be compared */
-	char	   *vectors;
-	uint32	   *factors[ECP_FACTORS_MAX];
-	ItemPointerData *tids;
+	EcpUserTableVectors rows;	/* waiting to be compared */
+	ItemPointerData *tids;		/* of these */
 	uint64		nrows;			/* compared with the batch */
-	void	   *prepared;		/* scratch for ecp_prepare() */
 	EcpKnnPair *queries;		/* all of the batch */
 };
 
 static EcpKnnTable *
 table_create(EcpKnn *knn)
 {
-	const EcpIndexState *state = &knn->plan->state;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "ecp exact search",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -63,13 +58,9 @@ table_create(EcpKnn *knn)
 	int			max = TABLE_BYTES / knn->plan->query_bytes;
 
 	table->context = context;
-	table->max = max = Min(Max(max, TABLE_ROWS_MIN), TABLE_ROWS_MAX);
-	table->vectors = palloc(mul_size(max, knn->plan->query_bytes) +
-							ECP_KERNEL_SLACK);
-	for (int f = 0; f < ECP_FACTORS_MAX; f++)
-		table->factors[f] = palloc0(max * sizeof(uint32) + ECP_KERNEL_SLACK);
+	max = Min(Max(max, TABLE_ROWS_MIN), TABLE_ROWS_MAX);
+	ecp_user_table_vectors_init(&table->rows, &knn->plan->state, max);
 	table->tids = palloc(max * sizeof(ItemPointerData));
-	table->prepared = palloc(state->node.vec_bytes);
 	table->queries = palloc_extended(mul_size(knn->plan->max_queries,
 											  sizeof(EcpKnnPair)),
 									 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
@@ -104,17 +95,17 @@ table_compare(EcpKnn *knn)
 	EcpKnnBlock block = {0};
 
 	CHECK_FOR_INTERRUPTS();
-	block.n = table->n;
-	block.stride = knn->plan->query_bytes;
-	block.rows = table->vectors;
+	block.n = table->rows.n;
+	block.stride = table->rows.stride;
+	block.rows = table->rows.vectors;
 	for (int f = 0; f < ECP_FACTORS_MAX; f++)
-		block.factors[f] = table->factors[f];
+		block.factors[f] = table->rows.factors[f];
 	block.tids = table->tids;
 	if (block.n > 0)
 		ecp_knn_compare(knn, &block, 1, table->queries,
 						knn->shared->nqueries);
-	table->nrows += table->n;
-	table->n = 0;
+	table->nrows += table->rows.n;
+	table->rows.n = 0;
 }
 
 /* Add a row, unless the index leaves it out. */
@@ -122,29 +113,13 @@ static void
 table_add(const ItemPointerData *tid, Datum value, void *arg)
 {
 	EcpKnn	   *knn = arg;
-	const EcpIndexState *state = &knn->plan->state;
-	const EcpMetaPageData *meta = &state->meta;
 	EcpKnnTable *table = knn->table;
-	uint32		factors[ECP_FACTORS_MAX] = {0};
-	EcpVector	vector;
 
-	Assert(table->n < table->max);
-	ecp_vector_read(value, meta->ecpm_column_type, &vector);
-	ecp_vector_check_dims(&vector, meta->ecpm_dims,
-						  RelationGetRelationName(knn->index));
-	if (ecp_prepare(meta, &vector, table->prepared))
-	{
-		memcpy(table->vectors + (Size) table->n * knn->plan->query_bytes,
-			   vector.data, knn->plan->query_bytes);
-		ecp_factors_compute(vector.elem, meta->ecpm_metric, meta->ecpm_dims,
-							vector.data, factors);
-		for (int f = 0; f < ECP_FACTORS_MAX; f++)
-			table->factors[f][table->n] = factors[f];
-		table->tids[table->n] = *tid;
-		if (++table->n == table->max)
-			table_compare(knn);
-	}
-	ecp_vector_release(&vector);
+	table->tids[table->rows.n] = *tid;
+	if (ecp_user_table_vectors_add(&table->rows, knn->index, &knn->plan->state.meta,
+								   value) &&
+		table->rows.n == table->rows.max)
+		table_compare(knn);
 }
 
 /* Compare this process's part of the table. */

@@ -13,9 +13,11 @@
 #include "catalog/index.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/define/ecp_define.h"
+#include "ecp/page/ecp_prepare.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "parser/parse_coerce.h"
+#include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "vector/vector_distance.h"
@@ -82,6 +84,46 @@ ecp_user_table_row_distance(EcpUserTableRows *rows, Relation index,
 							 vector.data, query);
 	ecp_vector_release(&vector);
 	return true;
+}
+
+void
+ecp_user_table_vectors_init(EcpUserTableVectors *vectors, const EcpIndexState *state,
+							int max)
+{
+	vectors->max = max;
+	vectors->n = 0;
+	vectors->stride = ecp_vector_bytes(EcpMetaQueryElem(&state->meta),
+									   state->meta.ecpm_dims);
+	vectors->vectors = palloc(mul_size(max, vectors->stride) + ECP_KERNEL_SLACK);
+	for (int f = 0; f < ECP_FACTORS_MAX; f++)
+		vectors->factors[f] = palloc0(max * sizeof(uint32) + ECP_KERNEL_SLACK);
+	vectors->prepared = palloc(state->node.vec_bytes);
+}
+
+bool
+ecp_user_table_vectors_add(EcpUserTableVectors *vectors, Relation index,
+						   const EcpMetaPageData *meta, Datum value)
+{
+	uint32		factors[ECP_FACTORS_MAX] = {0};
+	EcpVector	vector;
+	bool		indexed;
+
+	Assert(vectors->n < vectors->max);
+	ecp_vector_read(value, meta->ecpm_column_type, &vector);
+	ecp_vector_check_dims(&vector, meta->ecpm_dims, RelationGetRelationName(index));
+	indexed = ecp_prepare(meta, &vector, vectors->prepared);
+	if (indexed)
+	{
+		memcpy(vectors->vectors + vectors->n * vectors->stride, vector.data,
+			   vectors->stride);
+		ecp_factors_compute(vector.elem, meta->ecpm_metric, meta->ecpm_dims,
+							vector.data, factors);
+		for (int f = 0; f < ECP_FACTORS_MAX; f++)
+			vectors->factors[f][vectors->n] = factors[f];
+		vectors->n++;
+	}
+	ecp_vector_release(&vector);
+	return indexed;
 }
 
 /* Call the visitor with the row in the slot, if the index has it. */
