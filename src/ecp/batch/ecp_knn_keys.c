@@ -14,17 +14,21 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-/* The type of what a scan key compares with; InvalidOid if that is nothing. */
-static Oid
-key_type(Relation index, const ScanKeyData *key)
+/* Does a scan key compare with a value, and how is its type stored? */
+static bool
+key_has_value(Relation index, const ScanKeyData *key, int16 *typlen, bool *byval)
 {
-	if ((key->sk_flags & (SK_ISNULL | SK_SEARCHNULL | SK_SEARCHNOTNULL)) != 0)
-		return InvalidOid;
-	/* of any type: arrays are all alike here */
-	if ((key->sk_flags & SK_SEARCHARRAY) != 0)
-		return ANYARRAYOID;
-	return OidIsValid(key->sk_subtype) ? key->sk_subtype :
+	Oid			type = OidIsValid(key->sk_subtype) ? key->sk_subtype :
 		index->rd_opcintype[key->sk_attno - 1];
+
+	*typlen = sizeof(Datum);
+	*byval = true;
+	if ((key->sk_flags & (SK_ISNULL | SK_SEARCHNULL | SK_SEARCHNOTNULL)) != 0)
+		return false;
+	/* of any type: arrays are all alike here */
+	get_typlenbyval((key->sk_flags & SK_SEARCHARRAY) != 0 ? ANYARRAYOID : type,
+					typlen, byval);
+	return true;
 }
 
 /*
@@ -41,7 +45,8 @@ ecp_knn_keys_copy(Relation index, const ScanKeyData *from, int nfrom, ScanKeyDat
 	for (int i = 0; i < nfrom; i++)
 	{
 		ScanKey		key = &to[*nto];
-		Oid			type;
+		int16		typlen;
+		bool		byval;
 
 		*key = from[i];
 		if (key->sk_attno == 1)
@@ -49,13 +54,8 @@ ecp_knn_keys_copy(Relation index, const ScanKeyData *from, int nfrom, ScanKeyDat
 			copied &= (key->sk_flags & SK_SEARCHNOTNULL) != 0;
 			continue;
 		}
-		type = key_type(index, key);
-		if (OidIsValid(type))
+		if (key_has_value(index, key, &typlen, &byval))
 		{
-			int16		typlen;
-			bool		byval;
-
-			get_typlenbyval(type, &typlen, &byval);
 			if (typlen == -1)
 				key->sk_argument = PointerGetDatum(PG_DETOAST_DATUM(key->sk_argument));
 			key->sk_argument = datumCopy(key->sk_argument, byval, typlen);
@@ -69,7 +69,6 @@ ecp_knn_keys_copy(Relation index, const ScanKeyData *from, int nfrom, ScanKeyDat
 static bool
 key_equals(Relation index, const ScanKeyData *a, const ScanKeyData *b)
 {
-	Oid			type = key_type(index, a);
 	int16		typlen;
 	bool		byval;
 
@@ -77,10 +76,8 @@ key_equals(Relation index, const ScanKeyData *a, const ScanKeyData *b)
 		a->sk_strategy != b->sk_strategy || a->sk_subtype != b->sk_subtype ||
 		a->sk_collation != b->sk_collation)
 		return false;
-	if (!OidIsValid(type))
-		return true;
-	get_typlenbyval(type, &typlen, &byval);
-	return datum_image_eq(a->sk_argument, b->sk_argument, byval, typlen);
+	return !key_has_value(index, a, &typlen, &byval) ||
+		datum_image_eq(a->sk_argument, b->sk_argument, byval, typlen);
 }
 
 /* Would ecp_knn_keys_copy() make this copy of the keys of a scan? */
@@ -109,14 +106,11 @@ ecp_knn_keys_bytes(Relation index, const ScanKeyData *keys, int nkeys)
 
 	for (int i = 0; i < nkeys; i++)
 	{
-		Oid			type = key_type(index, &keys[i]);
-		int16		typlen = sizeof(Datum);
-		bool		byval = true;
+		int16		typlen;
+		bool		byval;
+		bool		isnull = !key_has_value(index, &keys[i], &typlen, &byval);
 
-		if (OidIsValid(type))
-			get_typlenbyval(type, &typlen, &byval);
-		bytes += datumEstimateSpace(keys[i].sk_argument, !OidIsValid(type), byval,
-									typlen);
+		bytes += datumEstimateSpace(keys[i].sk_argument, isnull, byval, typlen);
 	}
 	return MAXALIGN(bytes);
 }
@@ -129,14 +123,11 @@ ecp_knn_keys_write(Relation index, const ScanKeyData *keys, int nkeys, char *to)
 	memcpy(to, keys, nkeys * sizeof(ScanKeyData));
 	for (int i = 0; i < nkeys; i++)
 	{
-		Oid			type = key_type(index, &keys[i]);
-		int16		typlen = sizeof(Datum);
-		bool		byval = true;
+		int16		typlen;
+		bool		byval;
+		bool		isnull = !key_has_value(index, &keys[i], &typlen, &byval);
 
-		if (OidIsValid(type))
-			get_typlenbyval(type, &typlen, &byval);
-		datumSerialize(keys[i].sk_argument, !OidIsValid(type), byval, typlen,
-					   &value);
+		datumSerialize(keys[i].sk_argument, isnull, byval, typlen, &value);
 	}
 }
 

@@ -412,6 +412,17 @@ scan_next_found(IndexScanDesc scan, IndexOrderByDistance *distance)
 	return true;
 }
 
+/* The next row: of the answer, or of the search that takes its place. */
+static bool
+scan_next(IndexScanDesc scan, IndexOrderByDistance *distance)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+
+	if (so->answered && scan_next_answer(scan, distance))
+		return true;
+	return !so->answered && scan_next_found(scan, distance);
+}
+
 static void
 scan_start(IndexScanDesc scan)
 {
@@ -448,8 +459,7 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 		return false;
 	do
 	{
-		if (!(so->answered && scan_next_answer(scan, &distance)) &&
-			(so->answered || !scan_next_found(scan, &distance)))
+		if (!scan_next(scan, &distance))
 			return false;
 		ecp_tid_check(scan->indexRelation, scan->heapRelation,
 					  &scan->xs_heaptid, &so->heap_blocks);
