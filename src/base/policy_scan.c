@@ -5,11 +5,11 @@
  *
  * This is the query SELECT ctid FROM ONLY table [WHERE condition], or, for one row after
  * the other, WHERE ctid = $1 AND condition, which the server rewrites with the table's
- * policies, plans and executes as any other.  It is not parsed, though, but for the condition: it is
- * made of OIDs.  A text would name them, and the
- * name of a table that is open and locked may stand for another one by then, since
- * a lock on a table does not keep its schema from being renamed.  The rows that the
- * other table allows would then be taken for those of this one.
+ * policies, plans and executes as any other.  Only the condition is parsed; all else is
+ * made of OIDs.  A text would name them, and the name of a table that is open and locked
+ * may stand for another one by then, since a lock on a table does not keep its schema
+ * from being renamed.  The rows that the other table allows would then be taken for those
+ * of this one.
  *
  *-------------------------------------------------------------------------
  */

@@ -149,7 +149,8 @@ ecp_files_reader_current(const EcpFilesReader *reader)
 }
 
 /*
- * ecp_build_team.c: the processes of an index build: the backend and its parallel workers.
+ * ecp_build_team.c: the processes of an index build: the backend and its parallel
+ * workers.
  */
 
 struct EcpBuild;

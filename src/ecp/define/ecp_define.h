@@ -222,7 +222,8 @@ extern int	ecp_tablespaces_resolve(const char *list,
 extern bool ecp_tablespaces_check(char **newval, void **extra, GucSource source);
 
 /*
- * ecp_statement.c: CREATE INDEX with a column of a type that has no operator class: the error says what to do.
+ * ecp_statement.c: CREATE INDEX with a column of a type that has no operator class: the
+ * error says what to do.
  */
 
 /* For a message about a column that is not a vector. */

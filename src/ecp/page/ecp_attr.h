@@ -17,7 +17,8 @@
 #include "vector/vector_value.h"
 
 /*
- * ecp_summary_test.c: the elements and bits of summaries (ecp_summary.h), and what conditions ask of them.
+ * ecp_summary_test.c: the elements and bits of summaries, and what conditions ask of
+ * them.
  */
 
 /* In front of the filter: the head run of the child that it is of, or 0. */
@@ -133,7 +134,7 @@ extern uint64 ecp_tags_match(const EcpTagsCondition *condition,
 							 const char *sets, int width, int n);
 
 /*
- * Add what they ask of a summary (ecp_summary.h), where they are those of
+ * Add what they ask of a summary, where they are those of
  * attribute a, whose sets have "width" bytes.
  */
 extern void ecp_tags_condition_ask(const EcpTagsCondition *condition, int a, int width,

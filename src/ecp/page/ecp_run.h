@@ -167,7 +167,8 @@ extern List *ecp_node_collect(Relation index, const EcpIndexState *state,
 							  int level);
 
 /*
- * ecp_cluster.c: clusters: their runs, their size, copies of their rows; the retired queue.
+ * ecp_cluster.c: clusters: their runs, their size, copies of their rows; the retired
+ * queue.
  */
 
 /* Where a walk along the retired queue is. */

@@ -113,7 +113,8 @@ extern void ecp_row_test_free(EcpRowTest *test);
 extern bool ecp_row_test_passes(EcpRowTest *test, bool recheck);
 
 /*
- * ecp_heap_prefetch.c: prefetching pages of the table before the executor fetches rows from them.
+ * ecp_heap_prefetch.c: prefetching pages of the table before the executor fetches rows
+ * from them.
  */
 
 /* Rows that are prefetched before they are fetched. */
