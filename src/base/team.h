@@ -23,7 +23,6 @@
  *
  * (The server's sources call the backend of a parallel operation its leader;
  * in ecp a leader is a vector.)
- *
  */
 
 /*

@@ -84,7 +84,6 @@ extern Datum ecp_user_row(FunctionCallInfo fcinfo, int n, const Datum *values,
  * Each function returns the elements of an array of at most one dimension and
  * their number in *n; there must be from "least" to "most" of them.  "what"
  * is their name in messages.
- *
  */
 
 /* NULL becomes NaN, which fails any comparison with a bound. */
@@ -130,7 +129,7 @@ typedef struct EcpPolicyScan EcpPolicyScan;
 
 /*
  * Begin to read the TIDs of an open table's rows as the current user.  The table's
- * children are left out, and with a condition (condition.h) the rows for which it is not
+ * children are left out, and with a condition (condition.c) the rows for which it is not
  * true.
  */
 extern EcpPolicyScan *ecp_policy_scan_begin(Relation rel, Snapshot snapshot,

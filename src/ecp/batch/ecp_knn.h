@@ -194,7 +194,6 @@ extern void ecp_sweep_read(Relation rel, BlockNumber *blocks, Size n);
  *
  * What a batch knows is one piece of memory without pointers, in a DSM
  * segment when there are workers; every query has a bounded heap there.
- *
  */
 
 #define ECP_KNN_K_MAX		10000

@@ -25,7 +25,6 @@
  *
  * A row is prepared from what is stored of it, so that it belongs to the same
  * leader whenever that is computed.
- *
  */
 
 /*
