@@ -47,6 +47,7 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(
+  backend_pid
   ecp_cluster
   ecp_primary_and_standby
   has_pgvector
@@ -866,6 +867,22 @@ sub end_sessions
 
 =pod
 
+=item backend_pid($session)
+
+The pid of the server process of a session of background_psql, as a number: before
+some minor versions its answers end with a line feed.
+
+=cut
+
+sub backend_pid
+{
+	my ($session) = @_;
+
+	return int($session->query_safe('SELECT pg_backend_pid()'));
+}
+
+=pod
+
 =item held_build($node, $sql, $settings)
 
 Starts a statement that builds an index with two workers, in a session with these
@@ -881,7 +898,7 @@ sub held_build
 	my $build = $node->background_psql('postgres', on_error_stop => 0);
 
 	append_to_file($node->data_dir . '/hold', '');
-	my $pid = $build->query_safe('SELECT pg_backend_pid()');
+	my $pid = backend_pid($build);
 	$build->query_safe($settings) if $settings;
 	$build->query_until(qr/started/, "\\echo started\n$sql;\n");
 	$node->poll_query_until('postgres',

@@ -56,7 +56,7 @@ sub stopped_build
 	my $build = $node->background_psql('postgres', on_error_stop => 0);
 
 	$holder->query_safe('SELECT pg_advisory_lock(1)');
-	my $pid = $build->query_safe('SELECT pg_backend_pid()');
+	my $pid = backend_pid($build);
 	$build->query_safe($settings);
 	$build->query_until(qr/started/,
 		"\\echo started\nCREATE INDEX i ON items USING ecp (waits(id, v));\n"

@@ -110,7 +110,7 @@ SELECT count(*) FROM pg_settings WHERE name = 'ecp.debug_stop_at'});
 
 		$gate->query_safe('SELECT pg_advisory_lock(7777, 1)');
 		$build = $node->background_psql('postgres');
-		$pid = $build->query_safe('SELECT pg_backend_pid()');
+		$pid = backend_pid($build);
 		$build->query_safe(
 			"LOAD 'ecp'; SET max_parallel_maintenance_workers = $workers");
 		$build->query_safe("SET ecp.debug_stop_at = 'build-loaded:2:wait'");
@@ -146,7 +146,7 @@ SELECT count(*) FROM pg_settings WHERE name = 'ecp.debug_stop_at'});
 
 		$gate->query_safe('SELECT pg_advisory_lock(7777, 1)');
 		$build = $node->background_psql('postgres', on_error_stop => 0);
-		$pid = $build->query_safe('SELECT pg_backend_pid()');
+		$pid = backend_pid($build);
 		$build->query_safe(
 			"LOAD 'ecp'; SET ecp.debug_stop_at = 'build-written:3:wait'");
 		$build->query_until(qr/started/,
