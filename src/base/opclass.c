@@ -36,3 +36,13 @@ ecp_opclass_release(EcpOpclass *opclass)
 	ReleaseSysCache(opclass->family_tuple);
 	ReleaseSysCache(opclass->class_tuple);
 }
+
+bool
+ecp_opclass_fault(const char *method, const char *family, const char *fault)
+{
+	ereport(INFO,
+			(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+			 errmsg("operator family \"%s\" of access method %s %s",
+					family, method, fault)));
+	return false;
+}

@@ -23,4 +23,7 @@ typedef struct EcpOpclass
 extern void ecp_opclass_get(EcpOpclass *opclass, Oid oid);
 extern void ecp_opclass_release(EcpOpclass *opclass);
 
+/* Report a fault of a family as INFO; returns false, and the caller looks for more. */
+extern bool ecp_opclass_fault(const char *method, const char *family, const char *fault);
+
 #endif							/* ECP_OPCLASS_H */

@@ -35,16 +35,6 @@
 	 (1 << BTEqualStrategyNumber) | (1 << BTGreaterEqualStrategyNumber) | \
 	 (1 << BTGreaterStrategyNumber))
 
-/* Report a fault of the family; the caller goes on and looks for more. */
-static void
-report_fault(const char *family, const char *fault)
-{
-	ereport(INFO,
-			(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-			 errmsg("operator family \"%s\" of access method %s %s",
-					family, "betree", fault)));
-}
-
 static bool
 check_function(const char *family, Form_pg_amproc form)
 {
@@ -73,18 +63,18 @@ check_function(const char *family, Form_pg_amproc form)
 										INTERNALOID);
 			break;
 		default:
-			report_fault(family,
-						 psprintf(_("contains function %s with invalid support number %d"),
-								  format_procedure(form->amproc),
-								  form->amprocnum));
+			ecp_opclass_fault("betree", family,
+							  psprintf(_("contains function %s with invalid support number %d"),
+									   format_procedure(form->amproc),
+									   form->amprocnum));
 			return false;
 	}
 
 	if (!ok)
-		report_fault(family,
-					 psprintf(_("contains function %s with wrong signature for support number %d"),
-							  format_procedure(form->amproc),
-							  form->amprocnum));
+		ecp_opclass_fault("betree", family,
+						  psprintf(_("contains function %s with wrong signature for support number %d"),
+								   format_procedure(form->amproc),
+								   form->amprocnum));
 	return ok;
 }
 
@@ -95,27 +85,27 @@ check_operator(const char *family, Form_pg_amop form)
 
 	if (form->amopstrategy < 1 || form->amopstrategy > BETREE_STRATEGY_MAX)
 	{
-		report_fault(family,
-					 psprintf(_("contains operator %s with invalid strategy number %d"),
-							  format_operator(form->amopopr),
-							  form->amopstrategy));
+		ecp_opclass_fault("betree", family,
+						  psprintf(_("contains operator %s with invalid strategy number %d"),
+								   format_operator(form->amopopr),
+								   form->amopstrategy));
 		ok = false;
 	}
 
 	if (form->amoppurpose != AMOP_SEARCH || OidIsValid(form->amopsortfamily))
 	{
-		report_fault(family,
-					 psprintf(_("contains invalid ORDER BY specification for operator %s"),
-							  format_operator(form->amopopr)));
+		ecp_opclass_fault("betree", family,
+						  psprintf(_("contains invalid ORDER BY specification for operator %s"),
+								   format_operator(form->amopopr)));
 		ok = false;
 	}
 
 	if (!check_amop_signature(form->amopopr, BOOLOID,
 							  form->amoplefttype, form->amoprighttype))
 	{
-		report_fault(family,
-					 psprintf(_("contains operator %s with wrong signature"),
-							  format_operator(form->amopopr)));
+		ecp_opclass_fault("betree", family,
+						  psprintf(_("contains operator %s with wrong signature"),
+								   format_operator(form->amopopr)));
 		ok = false;
 	}
 	return ok;
@@ -137,10 +127,10 @@ check_group(Oid familyoid, const char *family, OpFamilyOpFuncGroup *group,
 		!OidIsValid(get_opfamily_proc(familyoid, group->lefttype,
 									  group->lefttype, BETREE_SKIP_PROC)))
 	{
-		report_fault(family,
-					 psprintf(_("is missing support function %d for type %s"),
-							  BETREE_SKIP_PROC,
-							  format_type_be(group->lefttype)));
+		ecp_opclass_fault("betree", family,
+						  psprintf(_("is missing support function %d for type %s"),
+								   BETREE_SKIP_PROC,
+								   format_type_be(group->lefttype)));
 		ok = false;
 	}
 
@@ -153,18 +143,18 @@ check_group(Oid familyoid, const char *family, OpFamilyOpFuncGroup *group,
 
 	if (order != ORDER_STRATEGIES)
 	{
-		report_fault(family,
-					 psprintf(_("is missing operator(s) for types %s and %s"),
-							  format_type_be(group->lefttype),
-							  format_type_be(group->righttype)));
+		ecp_opclass_fault("betree", family,
+						  psprintf(_("is missing operator(s) for types %s and %s"),
+								   format_type_be(group->lefttype),
+								   format_type_be(group->righttype)));
 		ok = false;
 	}
 	if ((group->functionset & (1 << BETREE_ORDER_PROC)) == 0)
 	{
-		report_fault(family,
-					 psprintf(_("is missing support function for types %s and %s"),
-							  format_type_be(group->lefttype),
-							  format_type_be(group->righttype)));
+		ecp_opclass_fault("betree", family,
+						  psprintf(_("is missing support function for types %s and %s"),
+								   format_type_be(group->lefttype),
+								   format_type_be(group->righttype)));
 		ok = false;
 	}
 	return ok;

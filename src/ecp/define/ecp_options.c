@@ -344,6 +344,14 @@ options_tell_build(void)
 	}
 }
 
+static bytea *
+options_build(Datum reloptions, bool validate)
+{
+	return (bytea *) build_reloptions(reloptions, validate, options_kind,
+									  sizeof(EcpOptions), options_table,
+									  lengthof(options_table));
+}
+
 bytea *
 ecpoptions(Datum reloptions, bool validate)
 {
@@ -351,9 +359,7 @@ ecpoptions(Datum reloptions, bool validate)
 
 	if (validate)
 		options_check_names(reloptions);
-	result = (bytea *) build_reloptions(reloptions, validate, options_kind,
-										sizeof(EcpOptions), options_table,
-										lengthof(options_table));
+	result = options_build(reloptions, validate);
 	if (validate)
 		options_tell_build();
 	return result;
@@ -363,21 +369,12 @@ ecpoptions(Datum reloptions, bool validate)
 EcpOptions
 ecp_options_get(Relation index)
 {
-	EcpOptions	options = {0};
+	static EcpOptions defaults;
 
 	Assert(index->rd_rel->relkind == RELKIND_INDEX);
 	if (index->rd_options)
 		return *(EcpOptions *) index->rd_options;
-	options.buffer_rows = ECP_INSBUF_ROWS_DEFAULT;
-	options.cluster_size = ECP_CLUSTER_SIZE_DEFAULT;
-	options.include_width = ECP_INCLUDE_WIDTH_DEFAULT;
-	options.leaders = ECP_LEADERS_KMEANS;
-	options.quantizer = ECP_QUANTIZER_AUTO;
-	options.seed = ECP_SEED_DEFAULT;
-	options.summaries = true;
-	options.tags_width = ECP_TAGS_WIDTH_DEFAULT;
-	options.target_recall = ECP_TARGET_RECALL_DEFAULT;
-	options.sample_factor = ECP_SAMPLE_FACTOR_DEFAULT;
-	options.vectors = ECP_VECTORS_AUTO;
-	return options;
+	if (defaults.vl_len_ == 0)
+		defaults = *(EcpOptions *) options_build((Datum) 0, false);
+	return defaults;
 }

@@ -21,113 +21,60 @@
 #include "utils/regproc.h"
 #include "utils/syscache.h"
 
-/* Check the support functions of a family; false after INFO messages. */
+/* Each returns false after it has reported a fault. */
 static bool
-validate_procs(CatCList *list, const char *opfamilyname)
+validate_function(const char *family, Form_pg_amproc form)
 {
-	bool		result = true;
+	const char *name = format_procedure(form->amproc);
+	bool		converts = form->amprocnum == ECP_CONVERT_PROC;
+	bool		ok = true;
 
-	for (int i = 0; i < list->n_members; i++)
-	{
-		Form_pg_amproc form = (Form_pg_amproc) GETSTRUCT(&list->members[i]->tuple);
-		bool		converts = form->amprocnum == ECP_CONVERT_PROC;
-		bool		ok;
-
-		if ((form->amproclefttype != form->amprocrighttype) != converts)
-		{
-			ereport(INFO,
-					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-					 errmsg("operator family \"%s\" of access method %s contains support function %s with wrong left and right input types",
-							opfamilyname, "ecp",
-							format_procedure(form->amproc))));
-			result = false;
-		}
-
-		if (form->amprocnum != ECP_CLASS_PROC && !converts)
-		{
-			ereport(INFO,
-					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-					 errmsg("operator family \"%s\" of access method %s contains function %s with invalid support number %d",
-							opfamilyname, "ecp",
-							format_procedure(form->amproc),
-							form->amprocnum)));
-			result = false;
-			continue;
-		}
-
-		ok = converts ?
-			check_amproc_signature(form->amproc, form->amprocrighttype, true,
-								   1, 1, form->amproclefttype) :
-			check_amproc_signature(form->amproc, INT4OID, true, 1, 1,
-								   INTERNALOID);
-		if (!ok)
-		{
-			ereport(INFO,
-					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-					 errmsg("operator family \"%s\" of access method %s contains function %s with wrong signature for support number %d",
-							opfamilyname, "ecp",
-							format_procedure(form->amproc),
-							form->amprocnum)));
-			result = false;
-		}
-	}
-
-	return result;
+	if ((form->amproclefttype != form->amprocrighttype) != converts)
+		ok = ecp_opclass_fault("ecp", family,
+							   psprintf(_("contains support function %s with wrong left and right input types"),
+										name));
+	if (form->amprocnum != ECP_CLASS_PROC && !converts)
+		return ecp_opclass_fault("ecp", family,
+								 psprintf(_("contains function %s with invalid support number %d"),
+										  name, form->amprocnum));
+	if (converts ?
+		!check_amproc_signature(form->amproc, form->amprocrighttype, true, 1, 1,
+								form->amproclefttype) :
+		!check_amproc_signature(form->amproc, INT4OID, true, 1, 1, INTERNALOID))
+		return ecp_opclass_fault("ecp", family,
+								 psprintf(_("contains function %s with wrong signature for support number %d"),
+										  name, form->amprocnum));
+	return ok;
 }
 
-/* Check the operators of a family; false after INFO messages. */
 static bool
-validate_operators(CatCList *list, const char *opfamilyname)
+validate_operator(const char *family, Form_pg_amop form)
 {
-	bool		result = true;
+	const char *name = format_operator(form->amopopr);
+	bool		ok = true;
 
-	for (int i = 0; i < list->n_members; i++)
-	{
-		Form_pg_amop form = (Form_pg_amop) GETSTRUCT(&list->members[i]->tuple);
+	/* a condition on a key attribute, or the distance of a vector */
+	bool		compares = form->amoppurpose == AMOP_SEARCH &&
+		((form->amopstrategy >= BTLessStrategyNumber &&
+		  form->amopstrategy <= BTGreaterStrategyNumber) ||
+		 form->amopstrategy == ECP_TREE_STRATEGY);
 
-		/* a condition on a key attribute, or the distance of a vector */
-		bool		compares = form->amoppurpose == AMOP_SEARCH &&
-			((form->amopstrategy >= BTLessStrategyNumber &&
-			  form->amopstrategy <= BTGreaterStrategyNumber) ||
-			 form->amopstrategy == ECP_TREE_STRATEGY);
-
-		if (!compares && form->amopstrategy != ECP_DISTANCE_STRATEGY)
-		{
-			ereport(INFO,
-					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-					 errmsg("operator family \"%s\" of access method %s contains operator %s with invalid strategy number %d",
-							opfamilyname, "ecp",
-							format_operator(form->amopopr),
-							form->amopstrategy)));
-			result = false;
-		}
-
-		if (!compares &&
-			(form->amoppurpose != AMOP_ORDER ||
-			 !opfamily_can_sort_type(form->amopsortfamily, FLOAT8OID)))
-		{
-			ereport(INFO,
-					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-					 errmsg("operator family \"%s\" of access method %s contains operator %s that does not order by double precision",
-							opfamilyname, "ecp",
-							format_operator(form->amopopr))));
-			result = false;
-		}
-
-		if (!check_amop_signature(form->amopopr,
-								  compares ? BOOLOID : FLOAT8OID,
-								  form->amoplefttype, form->amoprighttype))
-		{
-			ereport(INFO,
-					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-					 errmsg("operator family \"%s\" of access method %s contains operator %s with wrong signature",
-							opfamilyname, "ecp",
-							format_operator(form->amopopr))));
-			result = false;
-		}
-	}
-
-	return result;
+	if (!compares && form->amopstrategy != ECP_DISTANCE_STRATEGY)
+		ok = ecp_opclass_fault("ecp", family,
+							   psprintf(_("contains operator %s with invalid strategy number %d"),
+										name, form->amopstrategy));
+	if (!compares &&
+		(form->amoppurpose != AMOP_ORDER ||
+		 !opfamily_can_sort_type(form->amopsortfamily, FLOAT8OID)))
+		ok = ecp_opclass_fault("ecp", family,
+							   psprintf(_("contains operator %s that does not order by double precision"),
+										name));
+	if (!check_amop_signature(form->amopopr, compares ? BOOLOID : FLOAT8OID,
+							  form->amoplefttype, form->amoprighttype))
+		ok = ecp_opclass_fault("ecp", family,
+							   psprintf(_("contains operator %s with wrong signature"),
+										name));
+	return ok;
 }
 
 /*
@@ -177,7 +124,7 @@ ecpvalidate(Oid opclassoid)
 	EcpOpclass	opclass;
 	CatCList   *proclist;
 	CatCList   *operlist;
-	bool		result;
+	bool		result = true;
 
 	Assert(OidIsValid(opclassoid));
 	ecp_opclass_get(&opclass, opclassoid);
@@ -186,8 +133,12 @@ ecpvalidate(Oid opclassoid)
 	proclist = SearchSysCacheList1(AMPROCNUM,
 								   ObjectIdGetDatum(opclass.form->opcfamily));
 
-	result = validate_procs(proclist, opclass.family);
-	result = validate_operators(operlist, opclass.family) && result;
+	for (int i = 0; i < proclist->n_members; i++)
+		result &= validate_function(opclass.family, (Form_pg_amproc)
+									GETSTRUCT(&proclist->members[i]->tuple));
+	for (int i = 0; i < operlist->n_members; i++)
+		result &= validate_operator(opclass.family, (Form_pg_amop)
+									GETSTRUCT(&operlist->members[i]->tuple));
 	result = validate_complete(operlist, proclist, opclass.form->opcintype,
 							   NameStr(opclass.form->opcname)) && result;
 
