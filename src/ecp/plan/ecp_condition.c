@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_condition.c
- *	  Conditions on key columns that are no "column operator value".
+ *	  Conditions on key columns: their normal form, and those that are no "column
+ *	  operator value".
  *
  *	 tenant = 1 OR tenant = 2		also of several columns, and AND below OR
  *	 status <> 3, NOT IN (3, 4)		by the operator whose negator is "="
@@ -11,7 +12,11 @@
  *	 7 = ANY (tags)					"tags && ARRAY[7]"
  *	 name LIKE 'x%'					by a column of the first bytes
  *
- * They are trees of comparisons, which the index checks as it does those on one
+ * NOT, IS TRUE, IS DISTINCT FROM and row comparisons are written with AND and OR first
+ * (condition_rewrite()), and what is left is one comparison of a column with a value,
+ * which a scan key can say if it is all there is (ecp_condition_normal()).
+ *
+ * The others are trees of comparisons, which the index checks as it does those on one
  * column.  The tree is the right side of an operator, in a row whose fields are
  * explained in ecp_attr_tree.c.  The planner has moved NOT to the operators.
  *
@@ -52,40 +57,12 @@
 typedef struct Condition
 {
 	const EcpMatch *match;
+	List	   *comparisons;	/* in normal form */
 	List	   *fields;			/* of the row */
-	int			column;			/* the first one, or -1 */
-	Node	   *operand;		/* which is this */
+	int			column;			/* of the first comparison, */
+	Node	   *operand;		/* and its left side */
 	bool		lossy;
 } Condition;
-
-static bool condition_add(Condition *condition, Node *node);
-
-/* The key column that an expression is, or -1. */
-static int
-condition_column(const EcpMatch *match, Node *node)
-{
-	for (int column = 1; column < match->index->nkeycolumns; column++)
-	{
-		if (ecp_match_is_column(match, node, column))
-			return column;
-	}
-	return -1;
-}
-
-/* The key column on one side of an operator, and what is on the other; or -1. */
-static int
-condition_operands(const Condition *condition, const OpExpr *op, Node **operand,
-				   Node **value)
-{
-	int			column = condition_column(condition->match, linitial(op->args));
-	int			side = column < 0 ? 1 : 0;
-
-	if (column < 0)
-		column = condition_column(condition->match, lsecond(op->args));
-	*operand = list_nth(op->args, side);
-	*value = list_nth(op->args, 1 - side);
-	return column;
-}
 
 /* A constant that EXPLAIN prints without its type. */
 static Node *
@@ -107,69 +84,6 @@ condition_append(Condition *condition, int number, const char *operator,
 	condition->fields = lappend(condition->fields, condition_word(operator));
 	condition->fields = lappend(condition->fields,
 								value ? value : condition_word(""));
-}
-
-static void
-condition_append_leaf(Condition *condition, int column, Node *operand,
-					  const char *operator, Node *value)
-{
-	if (condition->column < 0)
-	{
-		condition->column = column;
-		condition->operand = operand;
-	}
-	condition_append(condition, column + 1, operator, value);
-}
-
-/*
- * How the operator family calls an operator; NULL if it has none that can be
- * used.  "negated" has a meaning for operators that are not in the family.
- */
-static const char *
-condition_operator(const Condition *condition, int column, Oid opno,
-				   Oid collation, bool *lossy)
-{
-	const IndexOptInfo *index = condition->match->index;
-	EcpAttrKind kind = EcpClassAttrKind(ecp_match_class(index, column));
-	Oid			negator;
-	int			strategy;
-
-	*lossy = !ecp_attr_kind_is_exact(kind);
-	if (index->indexcollations[column] != collation ||
-		!OidIsValid(get_opfamily_member(index->opfamily[column], ANYELEMENTOID,
-										RECORDOID, ECP_TREE_STRATEGY)))
-		return NULL;
-	strategy = get_op_opfamily_strategy(opno, index->opfamily[column]);
-	if (strategy > 0 && strategy <= BTMaxStrategyNumber)
-		return ecp_attr_tree_operator(kind, strategy);
-	negator = get_negator(opno);
-	if (*lossy || !OidIsValid(negator) ||
-		get_op_opfamily_strategy(negator, index->opfamily[column]) !=
-		BTEqualStrategyNumber)
-		return NULL;
-	return "<>";
-}
-
-static bool
-condition_add_operator(Condition *condition, const OpExpr *op)
-{
-	Node	   *operand;
-	Node	   *value;
-	int			column = condition_operands(condition, op, &operand, &value);
-	Oid			opno = operand == linitial(op->args) ? op->opno :
-		get_commutator(op->opno);
-	const char *name;
-	bool		lossy;
-
-	if (column < 0 || !OidIsValid(opno) ||
-		!ecp_match_is_value(condition->match, value))
-		return false;
-	name = condition_operator(condition, column, opno, op->inputcollid, &lossy);
-	if (name == NULL)
-		return false;
-	condition->lossy |= lossy;
-	condition_append_leaf(condition, column, operand, name, value);
-	return true;
 }
 
 /*
@@ -223,9 +137,8 @@ condition_is_integer(Oid type)
  * operator casts nothing, so only casts of PostgreSQL's own are added: others, and the
  * checks of a domain, are functions of the types' owners.
  */
-Node *
-ecp_condition_element(const EcpMatch *match, const ScalarArrayOpExpr *op,
-					  int column)
+static Node *
+condition_element(const EcpMatch *match, const ScalarArrayOpExpr *op, int column)
 {
 	Node	   *value = linitial(op->args);
 	Node	   *array = lsecond(op->args);
@@ -267,130 +180,65 @@ ecp_condition_element(const EcpMatch *match, const ScalarArrayOpExpr *op,
 	return eval_const_expressions(match->root, result);
 }
 
-static bool
-condition_add_element(Condition *condition, const ScalarArrayOpExpr *op)
-{
-	Node	   *operand = lsecond(op->args);
-	int			column = condition_column(condition->match, operand);
-	Node	   *values;
+/* ---- normal form ---- */
 
-	if (column < 0)
-		return false;
-	values = ecp_condition_element(condition->match, op, column);
-	if (values == NULL)
-		return false;
-	condition->lossy = true;
-	condition_append_leaf(condition, column, operand, "&&", values);
-	return true;
+static Node *
+condition_null_test(Node *operand, NullTestType type)
+{
+	NullTest   *test = makeNode(NullTest);
+
+	test->arg = (Expr *) operand;
+	test->nulltesttype = type;
+	test->location = -1;
+	return (Node *) test;
 }
 
-/* "column = ANY (array)", "column <> ALL (array)" */
-static bool
-condition_add_array(Condition *condition, const ScalarArrayOpExpr *op)
+/* "value IS TRUE" and the like, by NOT, OR and tests for NULL. */
+static Node *
+condition_rewrite_boolean(const BooleanTest *test)
 {
-	Node	   *operand = linitial(op->args);
-	Node	   *array = lsecond(op->args);
-	int			column = condition_column(condition->match, operand);
-	const char *name;
-	bool		lossy;
-
-	if (column < 0 || !ecp_match_is_value(condition->match, array) ||
-		!OidIsValid(get_element_type(exprType(array))))
-		return false;
-	name = condition_operator(condition, column, op->opno, op->inputcollid,
-							  &lossy);
-	if (name == NULL || strcmp(name, op->useOr ? "=" : "<>") != 0)
-		return false;
-	condition->lossy |= lossy;
-	condition_append_leaf(condition, column, operand,
-						  op->useOr ? "= ANY" : "<> ALL", array);
-	return true;
-}
-
-/* A Boolean column, which is "value" or, if "unknown", NULL. */
-static bool
-condition_add_boolean(Condition *condition, Node *operand, bool value,
-					  bool unknown)
-{
-	int			column = condition_column(condition->match, operand);
-
-	if (column < 0 ||
-		!op_in_opfamily(BooleanEqualOperator,
-						condition->match->index->opfamily[column]))
-		return false;
-	condition_append_leaf(condition, column, operand, "=",
-						  makeBoolConst(value, false));
-	if (unknown)
-	{
-		condition_append_leaf(condition, column, operand, "IS NULL", NULL);
-		condition_append(condition, 2, "OR", NULL);
-	}
-	return true;
-}
-
-static bool
-condition_add_null(Condition *condition, Node *operand, bool is_null)
-{
-	int			column = condition_column(condition->match, operand);
-
-	if (column < 0)
-		return false;
-	condition_append_leaf(condition, column, operand,
-						  is_null ? "IS NULL" : "IS NOT NULL", NULL);
-	return true;
-}
-
-static bool
-condition_add_boolean_test(Condition *condition, const BooleanTest *test)
-{
-	Node	   *operand = (Node *) test->arg;
+	Node	   *value = (Node *) test->arg;
 
 	switch (test->booltesttype)
 	{
 		case IS_TRUE:
-			return condition_add_boolean(condition, operand, true, false);
+			return value;
 		case IS_FALSE:
-			return condition_add_boolean(condition, operand, false, false);
+			return (Node *) make_notclause((Expr *) value);
 		case IS_NOT_TRUE:
-			return condition_add_boolean(condition, operand, false, true);
+			return (Node *) make_orclause(list_make2(make_notclause((Expr *) value),
+													 condition_null_test(value, IS_NULL)));
 		case IS_NOT_FALSE:
-			return condition_add_boolean(condition, operand, true, true);
+			return (Node *) make_orclause(list_make2(value,
+													 condition_null_test(value, IS_NULL)));
 		default:
-			return condition_add_null(condition, operand,
-									  test->booltesttype == IS_UNKNOWN);
+			return condition_null_test(value, test->booltesttype == IS_UNKNOWN ?
+									   IS_NULL : IS_NOT_NULL);
 	}
 }
 
 /*
- * "column IS DISTINCT FROM value", whose node has the operator "=", or the
- * contrary.
+ * "operand IS DISTINCT FROM constant", whose node has the operator "=", as "operand <>
+ * constant OR operand IS NULL"; or the contrary, as "operand = constant".  NULL if that
+ * is not possible.
  */
-static bool
-condition_add_distinct(Condition *condition, const DistinctExpr *op,
-					   bool differs)
+static Node *
+condition_rewrite_distinct(const DistinctExpr *op, bool differs)
 {
-	Node	   *operand;
-	Node	   *value;
-	int			column = condition_operands(condition, op, &operand, &value);
-	const char *name;
-	bool		lossy;
+	int			side = IsA(linitial(op->args), Const) ? 0 : 1;
+	const Const *constant = list_nth(op->args, side);
+	Node	   *operand = list_nth(op->args, 1 - side);
+	Oid			opno = differs ? get_negator(op->opno) : op->opno;
+	Expr	   *comparison;
 
-	if (column < 0 || !IsA(value, Const) || ((Const *) value)->constisnull ||
-		exprType(value) != exprType(operand))
-		return false;
-	name = condition_operator(condition, column, op->opno, op->inputcollid,
-							  &lossy);
-	if (name == NULL || (differs && lossy) || strcmp(name, "=") != 0)
-		return false;
-	condition->lossy |= lossy;
-	condition_append_leaf(condition, column, operand, differs ? "<>" : "=",
-						  value);
-	if (differs)
-	{
-		condition_append_leaf(condition, column, operand, "IS NULL", NULL);
-		condition_append(condition, 2, "OR", NULL);
-	}
-	return true;
+	if (!IsA(constant, Const) || constant->constisnull || !OidIsValid(opno) ||
+		exprType(operand) != constant->consttype)
+		return NULL;
+	comparison = make_opclause(opno, BOOLOID, false, linitial(op->args),
+							   lsecond(op->args), InvalidOid, op->inputcollid);
+	return !differs ? (Node *) comparison :
+		(Node *) make_orclause(list_make2(comparison,
+										  condition_null_test(operand, IS_NULL)));
 }
 
 /* An operator of a row comparison, with this strategy. */
@@ -408,8 +256,8 @@ condition_row_operator(const RowCompareExpr *row, int i, int strategy)
 }
 
 /* "(a, b) < (1, 2)", which is "a < 1 OR (a = 1 AND b < 2)" */
-static bool
-condition_add_row(Condition *condition, const RowCompareExpr *row)
+static Node *
+condition_rewrite_row(const RowCompareExpr *row)
 {
 	int			last = list_length(row->opnos) - 1;
 	int			strategy = get_op_opfamily_strategy(linitial_oid(row->opnos),
@@ -428,17 +276,154 @@ condition_add_row(Condition *condition, const RowCompareExpr *row)
 		expr = make_orclause(list_make2(condition_row_operator(row, i, strict),
 										make_andclause(list_make2(equal, expr))));
 	}
-	return condition_add(condition, (Node *) expr);
+	return (Node *) expr;
 }
 
-/* NOT of what has no negator. */
-static bool
-condition_add_not(Condition *condition, Node *node)
+/* By AND, OR and NOT, what other nodes say. */
+static Node *
+condition_rewrite(Node *node)
 {
-	if (IsA(node, DistinctExpr))
-		return condition_add_distinct(condition, (DistinctExpr *) node, false);
-	return condition_add_boolean(condition, node, false, false);
+	bool		negated = is_notclause(node);
+	Node	   *arg = negated ? (Node *) get_notclausearg((Expr *) node) : node;
+	Node	   *result = NULL;
+
+	if (IsA(arg, DistinctExpr))
+		result = condition_rewrite_distinct((DistinctExpr *) arg, !negated);
+	else if (IsA(node, BooleanTest))
+		result = condition_rewrite_boolean((BooleanTest *) node);
+	else if (IsA(node, RowCompareExpr))
+		result = condition_rewrite_row((RowCompareExpr *) node);
+	return result ? result : node;
 }
+
+/* "column", of a Boolean, and "NOT column". */
+static Expr *
+condition_normal_boolean(const EcpMatch *match, Node *node, int column)
+{
+	bool		value = !is_notclause(node);
+
+	if (!value)
+		node = (Node *) get_notclausearg((Expr *) node);
+	if (!op_in_opfamily(BooleanEqualOperator, match->index->opfamily[column]) ||
+		!ecp_match_is_column(match, node, column))
+		return NULL;
+	return make_opclause(BooleanEqualOperator, BOOLOID, false, (Expr *) node,
+						 (Expr *) makeBoolConst(value, false), InvalidOid, InvalidOid);
+}
+
+/* "column operator ANY (array)" or ALL; and "value = ANY (column)". */
+static Expr *
+condition_normal_array(const EcpMatch *match, ScalarArrayOpExpr *op, int column)
+{
+	Node	   *values = condition_element(match, op, column);
+	Oid			overlap;
+
+	if (values == NULL)
+		return ecp_match_is_column(match, linitial(op->args), column) &&
+			ecp_match_is_value(match, lsecond(op->args)) ? (Expr *) op : NULL;
+	overlap = get_opfamily_member(match->index->opfamily[column], ANYARRAYOID,
+								  ANYARRAYOID, ECP_TAGS_OVERLAP);
+	return OidIsValid(overlap) ?
+		make_opclause(overlap, BOOLOID, false, lsecond(op->args), (Expr *) values,
+					  InvalidOid, op->inputcollid) : NULL;
+}
+
+Expr *
+ecp_condition_normal(const EcpMatch *match, Node *node, int column, Oid *opno)
+{
+	Expr	   *expr;
+
+	Assert(column > 0 && column < match->index->nkeycolumns);
+	node = condition_rewrite(node);
+	*opno = InvalidOid;
+	if (IsA(node, NullTest))
+	{
+		NullTest   *test = (NullTest *) node;
+
+		return !test->argisrow &&
+			ecp_match_is_column(match, (Node *) test->arg, column) ? (Expr *) test : NULL;
+	}
+	if (IsA(node, ScalarArrayOpExpr))
+		expr = condition_normal_array(match, (ScalarArrayOpExpr *) node, column);
+	else if (is_opclause(node))
+		expr = ecp_match_operator(match, (OpExpr *) node, column);
+	else
+		expr = condition_normal_boolean(match, node, column);
+	if (expr == NULL || exprInputCollation((Node *) expr) !=
+		match->index->indexcollations[column])
+		return NULL;
+	*opno = IsA(expr, OpExpr) ? ((OpExpr *) expr)->opno :
+		((ScalarArrayOpExpr *) expr)->opno;
+	return expr;
+}
+
+/* ---- the tree ---- */
+
+/* How trees name an operator of a family, or the negator of its "="; or NULL. */
+static const char *
+condition_operator(const IndexOptInfo *index, int column, Oid opno, bool *lossy)
+{
+	EcpAttrKind kind = EcpClassAttrKind(ecp_match_class(index, column));
+	Oid			negator;
+	int			strategy;
+
+	*lossy = !ecp_attr_kind_is_exact(kind);
+	if (!OidIsValid(get_opfamily_member(index->opfamily[column], ANYELEMENTOID,
+										RECORDOID, ECP_TREE_STRATEGY)))
+		return NULL;
+	strategy = get_op_opfamily_strategy(opno, index->opfamily[column]);
+	if (strategy > 0 && strategy <= BTMaxStrategyNumber)
+		return ecp_attr_tree_operator(kind, strategy);
+	negator = get_negator(opno);
+	if (*lossy || !OidIsValid(negator) ||
+		get_op_opfamily_strategy(negator, index->opfamily[column]) !=
+		BTEqualStrategyNumber)
+		return NULL;
+	return "<>";
+}
+
+/* Add a comparison in normal form. */
+static bool
+condition_add_comparison(Condition *condition, Expr *expr, int column, Oid opno)
+{
+	Node	   *operand;
+	Node	   *value = NULL;
+	const char *name;
+
+	if (IsA(expr, NullTest))
+	{
+		operand = (Node *) ((NullTest *) expr)->arg;
+		name = ((NullTest *) expr)->nulltesttype == IS_NULL ? "IS NULL" : "IS NOT NULL";
+	}
+	else
+	{
+		const ScalarArrayOpExpr *array = (const ScalarArrayOpExpr *) expr;
+		bool		is_array = IsA(expr, ScalarArrayOpExpr);
+		List	   *args = is_array ? array->args : ((OpExpr *) expr)->args;
+		bool		lossy;
+
+		operand = linitial(args);
+		value = lsecond(args);
+		name = condition_operator(condition->match->index, column, opno, &lossy);
+		if (name == NULL ||
+			(is_array && (strcmp(name, array->useOr ? "=" : "<>") != 0 ||
+						  !OidIsValid(get_element_type(exprType(value))))))
+			return false;
+		if (is_array)
+			name = array->useOr ? "= ANY" : "<> ALL";
+		condition->lossy |= lossy;
+	}
+	if (condition->comparisons == NIL)
+	{
+		condition->column = column;
+		condition->operand = operand;
+	}
+	condition->comparisons = lappend(condition->comparisons, expr);
+	condition_append(condition, column + 1, name, value);
+	return true;
+}
+
+static bool condition_add(Condition *condition, Node *node);
 
 /* AND or OR of conditions. */
 static bool
@@ -471,32 +456,18 @@ static bool
 condition_add(Condition *condition, Node *node)
 {
 	check_stack_depth();
+	node = condition_rewrite(node);
 	if (is_orclause(node) || is_andclause(node))
 		return condition_add_all(condition, (BoolExpr *) node);
-	if (is_notclause(node))
-		return condition_add_not(condition,
-								 (Node *) get_notclausearg((Expr *) node));
-	switch (nodeTag(node))
+	for (int column = 1; column < condition->match->index->nkeycolumns; column++)
 	{
-		case T_OpExpr:
-			return list_length(((OpExpr *) node)->args) == 2 &&
-				condition_add_operator(condition, (OpExpr *) node);
-		case T_ScalarArrayOpExpr:
-			return condition_add_array(condition, (ScalarArrayOpExpr *) node) ||
-				condition_add_element(condition, (ScalarArrayOpExpr *) node);
-		case T_NullTest:
-			return !((NullTest *) node)->argisrow &&
-				condition_add_null(condition, (Node *) ((NullTest *) node)->arg,
-								   ((NullTest *) node)->nulltesttype == IS_NULL);
-		case T_BooleanTest:
-			return condition_add_boolean_test(condition, (BooleanTest *) node);
-		case T_DistinctExpr:
-			return condition_add_distinct(condition, (DistinctExpr *) node, true);
-		case T_RowCompareExpr:
-			return condition_add_row(condition, (RowCompareExpr *) node);
-		default:
-			return condition_add_boolean(condition, node, true, false);
+		Oid			opno;
+		Expr	   *expr = ecp_condition_normal(condition->match, node, column, &opno);
+
+		if (expr != NULL && condition_add_comparison(condition, expr, column, opno))
+			return true;
 	}
+	return false;
 }
 
 /*
@@ -506,48 +477,43 @@ condition_add(Condition *condition, Node *node)
 static Expr *
 condition_make_array(const Condition *condition, Node *clause)
 {
-	ScalarArrayOpExpr *result = makeNode(ScalarArrayOpExpr);
+	const OpExpr *first = linitial(condition->comparisons);
+	ScalarArrayOpExpr *result;
 	ArrayExpr  *array = makeNode(ArrayExpr);
 	ListCell   *lc;
 
-	if (!is_orclause(clause))
+	if (!is_orclause(clause) || !IsA(first, OpExpr) ||
+		get_op_opfamily_strategy(first->opno,
+								 condition->match->index->opfamily[condition->column]) !=
+		BTEqualStrategyNumber)
 		return NULL;
 	foreach(lc, ((BoolExpr *) clause)->args)
 	{
-		OpExpr	   *op = lfirst(lc);
-		Node	   *value;
-
-		if (!is_opclause(op) || list_length(op->args) != 2 ||
-			op->inputcollid != condition->match->index->indexcollations[condition->column] ||
-			get_op_opfamily_strategy(op->opno,
-									 condition->match->index->opfamily[condition->column]) != BTEqualStrategyNumber)
+		if (!is_opclause(lfirst(lc)))
 			return NULL;
-		value = lsecond(op->args);
-		if (!equal(linitial(op->args), condition->operand))
-		{
-			/* "=" of one type is its own commutator */
-			if (!equal(value, condition->operand) ||
-				get_commutator(op->opno) != op->opno)
-				return NULL;
-			value = linitial(op->args);
-		}
-		if (array->elements != NIL &&
-			(op->opno != result->opno ||
-			 exprType(value) != array->element_typeid))
-			return NULL;
-		result->opno = op->opno;
-		result->inputcollid = op->inputcollid;
-		array->element_typeid = exprType(value);
-		array->elements = lappend(array->elements, value);
 	}
+	array->element_typeid = exprType(lsecond(first->args));
 	array->array_typeid = get_array_type(array->element_typeid);
-	array->array_collid = result->inputcollid;
+	array->array_collid = first->inputcollid;
 	array->location = -1;
+	foreach(lc, condition->comparisons)
+	{
+		const OpExpr *op = lfirst(lc);
+
+		if (!IsA(op, OpExpr) || op->opno != first->opno ||
+			!equal(linitial(op->args), linitial(first->args)) ||
+			exprType(lsecond(op->args)) != array->element_typeid)
+			return NULL;
+		array->elements = lappend(array->elements, lsecond(op->args));
+	}
 	if (!OidIsValid(array->array_typeid))
 		return NULL;
-	result->opfuncid = get_opcode(result->opno);
+	result = makeNode(ScalarArrayOpExpr);
+	result->opno = first->opno;
+	result->opfuncid = get_opcode(first->opno);
 	result->useOr = true;
-	result->args = list_make2(condition->operand,
+	result->inputcollid = first->inputcollid;
+	result->args = list_make2(linitial(first->args),
 							  eval_const_expressions(condition->match->root,
 													 (Node *) array));
 	result->location = -1;
@@ -583,7 +549,6 @@ ecp_condition_make(const EcpMatch *match, Node *clause, int column,
 
 	Assert(column > 0 && column < match->index->nkeycolumns);
 	condition.match = match;
-	condition.column = -1;
 	if (!condition_add(&condition, clause) || condition.column != column ||
 		list_length(condition.fields) > ECP_TREE_FIELDS_MAX)
 		return NULL;
@@ -596,8 +561,8 @@ ecp_condition_make(const EcpMatch *match, Node *clause, int column,
 
 /*
  * Core makes conditions for an index of a pattern with a fixed prefix
- * (like_support.c), for the operator families that it knows.  It is told of that of
- * btree, which has the same operators as ours.
+ * (like_support.c), for the operator families that it knows.  Name btree's, which
+ * has the same operators as ours.
  */
 List *
 ecp_condition_make_prefix(const EcpMatch *match, Node *clause, int column)

@@ -39,7 +39,6 @@
 #include "access/stratnum.h"
 #include "base/compat.h"
 #include "catalog/pg_amop.h"
-#include "catalog/pg_operator_d.h"
 #include "catalog/pg_type_d.h"
 #include "ecp/define/ecp_define.h"
 #include "ecp/plan/ecp_plan.h"
@@ -113,29 +112,26 @@ ecp_match_is_column(const EcpMatch *match, Node *node, int column)
 		match_hash_family(exprType((Node *) ((RelabelType *) node)->arg));
 }
 
-/*
- * Match "column operator value" or "value operator column".  Returns the
- * operator that has the column on its left, and the value; InvalidOid if there
- * is none, or the value changes during a scan.
- */
-static Oid
-match_operands(const EcpMatch *match, const OpExpr *op, int column,
-			   Node **value, bool *commuted)
+/* By place: "=" is its own commutator. */
+Expr *
+ecp_match_operator(const EcpMatch *match, OpExpr *op, int column)
 {
-	Oid			opno = op->opno;
+	bool		commuted;
 
 	Assert(column >= 0 && column < match->index->nkeycolumns);
 	if (list_length(op->args) != 2)
-		return InvalidOid;
-
-	/* by place: "=" is its own commutator */
-	*commuted = !ecp_match_is_column(match, linitial(op->args), column);
-	*value = *commuted ? linitial(op->args) : lsecond(op->args);
-	if (*commuted)
-		opno = ecp_match_is_column(match, lsecond(op->args), column) ?
-			get_commutator(opno) : InvalidOid;
-	return OidIsValid(opno) && ecp_match_is_value(match, *value) ?
-		opno : InvalidOid;
+		return NULL;
+	commuted = !ecp_match_is_column(match, linitial(op->args), column);
+	if (!ecp_match_is_value(match, commuted ? linitial(op->args) : lsecond(op->args)) ||
+		(commuted && (!ecp_match_is_column(match, lsecond(op->args), column) ||
+					  !OidIsValid(get_commutator(op->opno)))))
+		return NULL;
+	if (commuted)
+	{
+		op = copyObject(op);
+		CommuteOpExpr(op);
+	}
+	return (Expr *) op;
 }
 
 /* A distance of the index's column: "column operator query". */
@@ -204,15 +200,18 @@ match_cast_distance(const EcpMatch *match, const OpExpr *op,
 static bool
 match_distance(const EcpMatch *match, Node *node, MatchDistance *distance)
 {
-	OpExpr	   *op = (OpExpr *) node;
-	bool		commuted;
+	OpExpr	   *op;
 
-	if (!is_opclause(node) || list_length(op->args) != 2)
+	if (!is_opclause(node) || list_length(((OpExpr *) node)->args) != 2)
 		return false;
-	distance->opno = match_operands(match, op, 0, &distance->query, &commuted);
-	if (OidIsValid(distance->opno))
-		distance->column = commuted ? lsecond(op->args) : linitial(op->args);
-	else if (!match_cast_distance(match, op, distance))
+	op = (OpExpr *) ecp_match_operator(match, (OpExpr *) node, 0);
+	if (op != NULL)
+	{
+		distance->opno = op->opno;
+		distance->column = linitial(op->args);
+		distance->query = lsecond(op->args);
+	}
+	else if (!match_cast_distance(match, (OpExpr *) node, distance))
 		return false;
 	distance->sortfamily =
 		get_op_opfamily_sortfamily(distance->opno, match->index->opfamily[0]);
@@ -547,103 +546,6 @@ match_null_test(EcpMatch *match, RestrictInfo *rinfo)
 		match_add_clause(match, rinfo, NULL, false, 0);
 }
 
-/* "column operator value" or "value operator column", of an attribute. */
-static bool
-match_operator(EcpMatch *match, RestrictInfo *rinfo, int column)
-{
-	IndexOptInfo *index = match->index;
-	OpExpr	   *op = (OpExpr *) rinfo->clause;
-	Node	   *value;
-	bool		commuted;
-	Oid			opno = match_operands(match, op, column, &value, &commuted);
-
-	if (!OidIsValid(opno) ||
-		index->indexcollations[column] != op->inputcollid ||
-		!op_in_opfamily(opno, index->opfamily[column]) ||
-		get_op_opfamily_strategy(opno, index->opfamily[column]) == ECP_TREE_STRATEGY)
-		return false;
-	if (commuted)
-	{
-		op = copyObject(op);
-		CommuteOpExpr(op);
-	}
-	match_add_clause(match, rinfo, commuted ? (Expr *) op : NULL, false,
-					 column);
-	return true;
-}
-
-/* "value = ANY (column)", of an attribute with tags: "column && ARRAY[value]". */
-static bool
-match_element(EcpMatch *match, RestrictInfo *rinfo, int column)
-{
-	ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) rinfo->clause;
-	Node	   *values = ecp_condition_element(match, op, column);
-	Oid			overlap = get_opfamily_member(match->index->opfamily[column],
-											  ANYARRAYOID, ANYARRAYOID,
-											  ECP_TAGS_OVERLAP);
-
-	if (values == NULL || !OidIsValid(overlap))
-		return false;
-	match_add_clause(match, rinfo,
-					 make_opclause(overlap, BOOLOID, false, lsecond(op->args),
-								   (Expr *) values, InvalidOid,
-								   op->inputcollid),
-					 false, column);
-	return true;
-}
-
-/* "column = ANY (array)", of an attribute; or "value = ANY (column)". */
-static bool
-match_array(EcpMatch *match, RestrictInfo *rinfo, int column)
-{
-	IndexOptInfo *index = match->index;
-	ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) rinfo->clause;
-
-	if (!op->useOr || index->indexcollations[column] != op->inputcollid)
-		return false;
-	if (match_element(match, rinfo, column))
-		return true;
-	if (!match_index_to_operand(linitial(op->args), column, index) ||
-		!op_in_opfamily(op->opno, index->opfamily[column]) ||
-		!ecp_match_is_value(match, lsecond(op->args)))
-		return false;
-	match_add_clause(match, rinfo, NULL, false, column);
-	return true;
-}
-
-/* "column", "NOT column", "column IS TRUE" or "IS FALSE", of a Boolean. */
-static bool
-match_boolean(EcpMatch *match, RestrictInfo *rinfo, int column)
-{
-	Node	   *node = (Node *) rinfo->clause;
-	bool		value = true;
-
-	if (is_notclause(node))
-	{
-		node = (Node *) get_notclausearg((Expr *) node);
-		value = false;
-	}
-	else if (IsA(node, BooleanTest))
-	{
-		BooleanTest *test = (BooleanTest *) node;
-
-		if (test->booltesttype != IS_TRUE && test->booltesttype != IS_FALSE)
-			return false;
-		node = (Node *) test->arg;
-		value = test->booltesttype == IS_TRUE;
-	}
-	if (!op_in_opfamily(BooleanEqualOperator, match->index->opfamily[column]) ||
-		!match_index_to_operand(node, column, match->index))
-		return false;
-	match_add_clause(match, rinfo,
-					 make_opclause(BooleanEqualOperator, BOOLOID, false,
-								   (Expr *) node,
-								   (Expr *) makeBoolConst(value, false),
-								   InvalidOid, InvalidOid),
-					 false, column);
-	return true;
-}
-
 /* Another condition whose first column is this one. */
 static void
 match_tree(EcpMatch *match, RestrictInfo *rinfo, int column)
@@ -674,24 +576,18 @@ match_tree(EcpMatch *match, RestrictInfo *rinfo, int column)
 static bool
 match_attribute(EcpMatch *match, RestrictInfo *rinfo, int column)
 {
-	Node	   *clause = (Node *) rinfo->clause;
+	Oid			family = match->index->opfamily[column];
+	Oid			opno;
+	Expr	   *expr = ecp_condition_normal(match, (Node *) rinfo->clause, column, &opno);
 
-	Assert(column > 0);
-	if (is_opclause(clause))
-		return match_operator(match, rinfo, column);
-	if (IsA(clause, ScalarArrayOpExpr))
-		return match_array(match, rinfo, column);
-	if (IsA(clause, NullTest))
-	{
-		NullTest   *test = (NullTest *) clause;
-
-		if (test->argisrow ||
-			!match_index_to_operand((Node *) test->arg, column, match->index))
-			return false;
-		match_add_clause(match, rinfo, NULL, false, column);
-		return true;
-	}
-	return match_boolean(match, rinfo, column);
+	if (expr == NULL ||
+		(OidIsValid(opno) &&
+		 (!op_in_opfamily(opno, family) ||
+		  get_op_opfamily_strategy(opno, family) == ECP_TREE_STRATEGY)) ||
+		(IsA(expr, ScalarArrayOpExpr) && !((ScalarArrayOpExpr *) expr)->useOr))
+		return false;
+	match_add_clause(match, rinfo, expr == rinfo->clause ? NULL : expr, false, column);
+	return true;
 }
 
 /*
@@ -811,13 +707,12 @@ match_index(EcpMatch *match)
  * Does another index do the same and check more conditions?  It finds more of
  * the nearest rows, which no cost can express.
  */
-bool
-ecp_match_is_superseded(const EcpMatch *match, List *matches)
+static bool
+match_is_superseded(const EcpMatch *match, List *matches)
 {
 	List	   *filters = ecp_cost_filters(match->index, match->clauses);
 	ListCell   *lc;
 
-	Assert(match->usable && list_member_ptr(matches, match));
 	foreach(lc, matches)
 	{
 		const EcpMatch *other = lfirst(lc);
@@ -829,6 +724,23 @@ ecp_match_is_superseded(const EcpMatch *match, List *matches)
 			return true;
 	}
 	return false;
+}
+
+List *
+ecp_match_best(List *matches, bool nearest)
+{
+	List	   *best = NIL;
+	ListCell   *lc;
+
+	foreach(lc, matches)
+	{
+		EcpMatch   *match = lfirst(lc);
+
+		if (match->usable && (match->nearest || !nearest) &&
+			!match_is_superseded(match, matches))
+			best = lappend(best, match);
+	}
+	return best;
 }
 
 static List *

@@ -11,9 +11,10 @@
  * loaded whenever there is such an index, because the planner calls its handler.
  *
  * Core's paths are charged for the distances that a sort above them computes:
- * those of a table by the second hook, those of a join by the third.
+ * those of a table by the second hook, those of a join by the fourth; the third
+ * offers the nested loops of ecp_path_joined.c, ecp_path_batch.c and ecp_path_list.c.
  *
- * The fourth hook is for SELECT id ... ORDER BY v <-> q LIMIT k: core makes
+ * The last hook is for SELECT id ... ORDER BY v <-> q LIMIT k: core makes
  * the scan compute v <-> q of each row that it returns, which nothing reads.
  *
  *-------------------------------------------------------------------------
@@ -37,6 +38,7 @@
 
 static EcpRelationHook path_previous_relation_hook;
 static set_rel_pathlist_hook_type path_previous_hook;
+static set_join_pathlist_hook_type path_previous_pair_hook;
 static join_search_hook_type path_previous_join_hook;
 static create_upper_paths_hook_type path_previous_upper_hook;
 
@@ -78,34 +80,15 @@ path_is_index_only(const EcpMatch *match)
 static void
 path_add_index(const EcpMatch *match)
 {
-	PlannerInfo *root = match->root;
-	RelOptInfo *rel = match->rel;
-	IndexOptInfo *index = match->index;
-	List	   *orders = NIL;
-	List	   *order_columns = NIL;
-	List	   *pathkeys = NIL;
-	bool		index_only = path_is_index_only(match);
-	Path	   *path;
+	Path	   *path = ecp_path_scan(match, match->clauses, match->rel->lateral_relids,
+									 path_is_index_only(match));
 
-	Assert(match->usable && ecp_match_is_ours(index));
-	if (match->order)
-	{
-		orders = list_make1(match->order);
-		order_columns = list_make1_int(0);
-		pathkeys = list_make1(linitial(root->query_pathkeys));
-	}
-	path = (Path *) create_index_path(root, index, match->clauses, orders,
-									  order_columns, pathkeys,
-									  ForwardScanDirection, index_only,
-									  bms_copy(rel->lateral_relids), 1.0,
-									  false);
-	ecp_cost_fetch(root, (IndexPath *) path);
 	if (match->loses_rows)
 	{
 		path->startup_cost += PATH_COST_UNWANTED;
 		path->total_cost += PATH_COST_UNWANTED;
 	}
-	add_path(rel, path);
+	add_path(match->rel, path);
 }
 
 /* Is it a scan of our indexes? */
@@ -295,13 +278,8 @@ path_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	matches = ecp_match_indexes(root, rel);
 	path_estimate_radius(root, rel, matches);
 	path_charge_table(root, rel, rte->relid, matches);
-	foreach(lc, matches)
-	{
-		const EcpMatch *match = lfirst(lc);
-
-		if (match->usable && !ecp_match_is_superseded(match, matches))
-			path_add_index(match);
-	}
+	foreach(lc, ecp_match_best(matches, false))
+		path_add_index(lfirst(lc));
 }
 
 /* Does the order of a path, which is that of the query, come from our scan? */
@@ -390,7 +368,7 @@ path_order_cost(PlannerInfo *root, EcpDistanceCost *cost)
 
 /*
  * A join above a scan of ours drops rows that a list leaves out of the scan: it finds
- * fewer of the nearest, which no cost can express (ecp_match_is_superseded()).  It is
+ * fewer of the nearest, which no cost can express (match_is_superseded()).  It is
  * offered beside a list only if it is over before that is read.
  */
 static void
@@ -417,6 +395,20 @@ path_charge_unlisted(PlannerInfo *root, List *paths)
 		path->startup_cost += PATH_COST_UNWANTED;
 		path->total_cost += PATH_COST_UNWANTED;
 	}
+}
+
+/* Core calls it for either side as the outer one. */
+static void
+path_pair_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
+			   RelOptInfo *inner, JoinType type, JoinPathExtraData *extra)
+{
+	EcpJoin		join = {root, joinrel, outer, inner, type, extra};
+
+	if (path_previous_pair_hook)
+		path_previous_pair_hook(root, joinrel, outer, inner, type, extra);
+	ecp_path_joined_add(&join);
+	ecp_path_batch_add(&join);
+	ecp_path_list_add(&join);
 }
 
 static int
@@ -564,11 +556,12 @@ ecp_path_init(void)
 	ecp_relation_hook = path_relation_hook;
 	path_previous_hook = set_rel_pathlist_hook;
 	set_rel_pathlist_hook = path_hook;
+	path_previous_pair_hook = set_join_pathlist_hook;
+	set_join_pathlist_hook = path_pair_hook;
 	path_previous_join_hook = join_search_hook;
 	join_search_hook = path_join_hook;
 	path_previous_upper_hook = create_upper_paths_hook;
 	create_upper_paths_hook = path_upper_hook;
-	ecp_path_joined_init();
-	ecp_path_batch_init();
 	ecp_path_list_init();
+	ecp_batch_node_init();
 }

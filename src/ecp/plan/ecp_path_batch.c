@@ -32,7 +32,6 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
-#include "parser/parsetree.h"
 
 /* The inner side of such a loop. */
 typedef struct BatchInner
@@ -43,8 +42,6 @@ typedef struct BatchInner
 	int			k;				/* 0 = not known yet */
 	double		k_estimate;
 } BatchInner;
-
-static set_join_pathlist_hook_type batch_previous_hook;
 
 /* ---- the subquery ---- */
 
@@ -263,27 +260,18 @@ batch_inner_path(const BatchInner *match)
 }
 
 static void
-batch_add_path(PlannerInfo *root, RelOptInfo *joinrel, Path *outer, RelOptInfo *inner,
-			   const BatchInner *match, JoinType type, JoinPathExtraData *extra)
+batch_add_path(const EcpJoin *join, Path *outer, const BatchInner *match)
 {
-	Path	   *outer_path;
-	Path	   *inner_path;
-	JoinCostWorkspace workspace;
+	Path	   *path;
 
 	if (outer->rows < ECP_BATCH_ROWS_MIN || !bms_is_empty(PATH_REQ_OUTER(outer)) ||
 		list_difference(pull_var_clause(match->vector, 0), outer->pathtarget->exprs) != NIL)
 		return;
-	outer_path = batch_outer_path(outer, inner, match);
-	if (outer_path == NULL)
-		return;
-	inner_path = batch_inner_path(match);
-	ecp_initial_cost_nestloop(root, &workspace, type, outer_path, inner_path, extra);
-	add_path(joinrel, (Path *)
-			 create_nestloop_path(root, joinrel, type, &workspace, extra, outer_path,
-								  inner_path, extra->restrictlist,
-								  build_join_pathkeys(root, joinrel, type,
-													  outer->pathkeys),
-								  NULL));
+	path = batch_outer_path(outer, join->inner, match);
+	if (path != NULL)
+		ecp_path_add_loop(join, path, batch_inner_path(match),
+						  build_join_pathkeys(join->root, join->rel, join->type,
+											  outer->pathkeys));
 }
 
 /* Does the outer side have all that the subquery wants, each as a column? */
@@ -304,16 +292,16 @@ batch_outer_fits(RelOptInfo *outer, RelOptInfo *inner)
 	return true;
 }
 
-static void
-batch_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
-		   RelOptInfo *inner, JoinType type, JoinPathExtraData *extra)
+void
+ecp_path_batch_add(const EcpJoin *join)
 {
+	const PlannerInfo *root = join->root;
+	RelOptInfo *outer = join->outer;
+	RelOptInfo *inner = join->inner;
 	ListCell   *lc;
 
-	if (batch_previous_hook)
-		batch_previous_hook(root, joinrel, outer, inner, type, extra);
 	if (!ecp_enable_batch_join || ecp_max_ms > 0 || !enable_nestloop ||
-		(type != JOIN_INNER && type != JOIN_LEFT) ||
+		(join->type != JOIN_INNER && join->type != JOIN_LEFT) ||
 		!batch_outer_fits(outer, inner) || root->rowMarks != NIL ||
 		(root->parse->commandType != CMD_SELECT &&
 		 root->parse->commandType != CMD_INSERT) ||
@@ -328,15 +316,6 @@ batch_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
 			!batch_match(root, inner, lfirst(lc), &match))
 			continue;
 		foreach(lc2, outer->pathlist)
-			batch_add_path(root, joinrel, lfirst(lc2), inner, &match, type, extra);
+			batch_add_path(join, lfirst(lc2), &match);
 	}
-}
-
-/* Install the hook; called by ecp_path_init(). */
-void
-ecp_path_batch_init(void)
-{
-	ecp_batch_node_init();
-	batch_previous_hook = set_join_pathlist_hook;
-	set_join_pathlist_hook = batch_hook;
 }

@@ -28,8 +28,6 @@
 #include "optimizer/paths.h"
 #include "parser/parsetree.h"
 
-static set_join_pathlist_hook_type joined_previous_hook;
-
 /* Does a query return one row at most? */
 static bool
 joined_query_is_single(PlannerInfo *root, const Query *query)
@@ -97,57 +95,72 @@ joined_is_single(PlannerInfo *root, RelOptInfo *rel)
 	}
 }
 
-void
-ecp_path_add_loop(PlannerInfo *root, RelOptInfo *joinrel, Path *outer,
-				  const EcpMatch *match, List *clauses, Relids outer_relids,
-				  JoinPathExtraData *extra)
+Path *
+ecp_path_scan(const EcpMatch *match, List *clauses, Relids outer, bool index_only)
 {
-	List	   *order = list_make1(linitial(root->query_pathkeys));
-	JoinCostWorkspace workspace;
-	Path	   *inner;
+	List	   *orders = NIL;
+	List	   *order_columns = NIL;
+	List	   *pathkeys = NIL;
+	IndexPath  *path;
 
-	inner = (Path *) create_index_path(root, match->index, clauses,
-									   list_make1(match->order),
-									   list_make1_int(0), order,
-									   ForwardScanDirection, false,
-									   bms_copy(outer_relids), 1.0, false);
-	ecp_cost_fetch(root, (IndexPath *) inner);
-	ecp_initial_cost_nestloop(root, &workspace, JOIN_INNER, outer, inner, extra);
-	add_path(joinrel, (Path *)
-			 create_nestloop_path(root, joinrel, JOIN_INNER, &workspace, extra,
-								  outer, inner, extra->restrictlist, order,
-								  NULL));
+	Assert(match->usable && ecp_match_is_ours(match->index));
+	if (match->order)
+	{
+		orders = list_make1(match->order);
+		order_columns = list_make1_int(0);
+		pathkeys = list_make1(linitial(match->root->query_pathkeys));
+	}
+	path = create_index_path(match->root, match->index, clauses, orders,
+							 order_columns, pathkeys, ForwardScanDirection,
+							 index_only, bms_copy(outer), 1.0, false);
+	ecp_cost_fetch(match->root, path);
+	return (Path *) path;
 }
 
-static void
-joined_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
-			RelOptInfo *inner, JoinType type, JoinPathExtraData *extra)
+void
+ecp_path_add_loop(const EcpJoin *join, Path *outer, Path *inner, List *order)
 {
+	JoinCostWorkspace workspace;
+
+	ecp_initial_cost_nestloop(join->root, &workspace, join->type, outer, inner,
+							  join->extra);
+	add_path(join->rel, (Path *)
+			 create_nestloop_path(join->root, join->rel, join->type, &workspace,
+								  join->extra, outer, inner,
+								  join->extra->restrictlist, order, NULL));
+}
+
+bool
+ecp_path_loop_fits(const EcpJoin *join, RelOptInfo *scan, RelOptInfo *other)
+{
+	return join->root->query_pathkeys != NIL &&
+		scan->reloptkind == RELOPT_BASEREL && scan->indexlist != NIL &&
+		!planner_rt_fetch(scan->relid, join->root)->inh &&
+		bms_is_empty(scan->lateral_relids) &&
+		other->cheapest_total_path != NULL &&
+		bms_is_empty(PATH_REQ_OUTER(other->cheapest_total_path));
+}
+
+void
+ecp_path_joined_add(const EcpJoin *join)
+{
+	RelOptInfo *outer = join->outer;
+	RelOptInfo *inner = join->inner;
 	ParamPathInfo *param;
-	List	   *matches;
 	ListCell   *lc;
 
-	if (joined_previous_hook)
-		joined_previous_hook(root, joinrel, outer, inner, type, extra);
-	if (type != JOIN_INNER || root->query_pathkeys == NIL ||
-		inner->reloptkind != RELOPT_BASEREL || inner->indexlist == NIL ||
-		planner_rt_fetch(inner->relid, root)->inh ||
-		!bms_is_empty(inner->lateral_relids) ||
-		outer->cheapest_total_path == NULL ||
-		!bms_is_empty(PATH_REQ_OUTER(outer->cheapest_total_path)) ||
-		!joined_is_single(root, outer))
+	if (join->type != JOIN_INNER || !ecp_path_loop_fits(join, inner, outer) ||
+		!joined_is_single(join->root, outer))
 		return;
-	param = get_baserel_parampathinfo(root, inner, bms_copy(outer->relids));
-	matches = ecp_match_joined(root, inner, outer->relids,
-							   param->ppi_clauses);
-	foreach(lc, matches)
+	param = get_baserel_parampathinfo(join->root, inner, bms_copy(outer->relids));
+	foreach(lc, ecp_match_best(ecp_match_joined(join->root, inner, outer->relids,
+												param->ppi_clauses), true))
 	{
 		const EcpMatch *match = lfirst(lc);
 
-		if (match->order != NULL && match->usable && match->nearest &&
-			!ecp_match_is_superseded(match, matches))
-			ecp_path_add_loop(root, joinrel, outer->cheapest_total_path, match,
-							  match->clauses, match->outer, extra);
+		ecp_path_add_loop(join, outer->cheapest_total_path,
+						  ecp_path_scan(match, match->clauses, match->outer, false),
+						  list_make1(linitial(join->root->query_pathkeys)));
 	}
 }
 
@@ -163,12 +176,4 @@ ecp_path_is_joined(const Path *path)
 	return IsA(inner, IndexPath) &&
 		ecp_match_is_ours(((const IndexPath *) inner)->indexinfo) &&
 		((const IndexPath *) inner)->indexorderbys != NIL;
-}
-
-/* Install the hook; called by ecp_path_init(). */
-void
-ecp_path_joined_init(void)
-{
-	joined_previous_hook = set_join_pathlist_hook;
-	set_join_pathlist_hook = joined_hook;
 }

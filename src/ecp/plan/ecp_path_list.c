@@ -55,7 +55,6 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
-#include "parser/parsetree.h"
 #include "utils/array.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
@@ -64,8 +63,6 @@
 
 /* What a value takes in the array and, as a range of keys, in the scan. */
 #define LIST_VALUE_BYTES(width)		((width) + 2 * sizeof(uint64))
-
-static set_join_pathlist_hook_type list_previous_hook;
 
 /* ---- the node ---- */
 
@@ -274,19 +271,19 @@ list_column(const EcpMatch *match, const OpExpr *op)
 
 /* Offer the nested loop of the list and the scan of an index. */
 static void
-list_add_path(PlannerInfo *root, RelOptInfo *joinrel, const EcpMatch *match, int column,
-			  RestrictInfo *rinfo, const OpExpr *op, RelOptInfo *other,
-			  JoinPathExtraData *extra)
+list_add_path(const EcpJoin *join, const EcpMatch *match, int column,
+			  RestrictInfo *rinfo, const OpExpr *op)
 {
+	RelOptInfo *other = join->inner;
 	Var		   *values = lsecond(op->args);
 	Var		   *array = copyObject(values);
 	ScalarArrayOpExpr *any = makeNode(ScalarArrayOpExpr);
 	IndexClause *clause = makeNode(IndexClause);
 	RestrictInfo *derived;
-	List	   *clauses = NIL;
-	JoinPathExtraData many = *extra;
-	Path	   *outer;
-	ListCell   *lc;
+	List	   *clauses = list_copy(match->clauses);
+	int			place = 0;
+	EcpJoin		loop = *join;
+	JoinPathExtraData many = *join->extra;
 
 	array->vartype = get_array_type(values->vartype);
 	array->vartypmod = -1;
@@ -298,29 +295,23 @@ list_add_path(PlannerInfo *root, RelOptInfo *joinrel, const EcpMatch *match, int
 	any->location = -1;
 
 	/* what the join lets through, the condition does */
-	derived = make_simple_restrictinfo(root, (Expr *) any);
+	derived = make_simple_restrictinfo(join->root, (Expr *) any);
 	derived->clause_relids = bms_copy(match->rel->relids);
-	derived->norm_selec = Min(joinrel->rows / Max(match->rel->rows, 1), 1);
+	derived->norm_selec = Min(join->rel->rows / Max(match->rel->rows, 1), 1);
 	clause->rinfo = rinfo;
 	clause->indexquals = list_make1(derived);
 	clause->indexcol = column;
-	foreach(lc, match->clauses)
-	{
-		IndexClause *before = lfirst_node(IndexClause, lc);
+	while (place < list_length(clauses) &&
+		   list_nth_node(IndexClause, clauses, place)->indexcol <= column)
+		place++;
+	clauses = list_insert_nth(clauses, place, clause);
 
-		if (clause != NULL && before->indexcol > column)
-		{
-			clauses = lappend(clauses, clause);
-			clause = NULL;
-		}
-		clauses = lappend(clauses, before);
-	}
-	if (clause != NULL)
-		clauses = lappend(clauses, clause);
-
-	outer = list_outer_path(other->cheapest_total_path, values, array);
 	many.inner_unique = false;	/* many rows of the index for the list */
-	ecp_path_add_loop(root, joinrel, outer, match, clauses, other->relids, &many);
+	loop.extra = &many;
+	loop.type = JOIN_INNER;
+	ecp_path_add_loop(&loop, list_outer_path(other->cheapest_total_path, values, array),
+					  ecp_path_scan(match, clauses, other->relids, false),
+					  list_make1(linitial(join->root->query_pathkeys)));
 }
 
 /*
@@ -358,41 +349,37 @@ list_condition(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *other,
 	return op;
 }
 
-static void
-list_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *rel,
-		  RelOptInfo *other, JoinType type, JoinPathExtraData *extra)
+void
+ecp_path_list_add(const EcpJoin *join)
 {
+	PlannerInfo *root = join->root;
+	RelOptInfo *rel = join->outer;
+	RelOptInfo *other = join->inner;
 	RestrictInfo *rinfo;
 	OpExpr	   *op;
 	List	   *matches;
 	ListCell   *lc;
 
-	if (list_previous_hook)
-		list_previous_hook(root, joinrel, rel, other, type, extra);
 	if (!enable_nestloop ||
-		(type != JOIN_SEMI && !(type == JOIN_INNER && extra->inner_unique)) ||
-		root->query_pathkeys == NIL || root->rowMarks != NIL ||
+		(join->type != JOIN_SEMI &&
+		 !(join->type == JOIN_INNER && join->extra->inner_unique)) ||
+		!ecp_path_loop_fits(join, rel, other) || root->rowMarks != NIL ||
 		root->parse->commandType != CMD_SELECT ||
-		rel->reloptkind != RELOPT_BASEREL || rel->indexlist == NIL ||
-		planner_rt_fetch(rel->relid, root)->inh ||
-		!bms_is_empty(rel->lateral_relids) || !bms_is_empty(other->lateral_relids) ||
-		other->cheapest_total_path == NULL ||
-		!bms_is_empty(PATH_REQ_OUTER(other->cheapest_total_path)) ||
+		!bms_is_empty(other->lateral_relids) ||
 		other->rows * LIST_VALUE_BYTES(other->reltarget->width) > work_mem * 1024.0 ||
-		!bms_is_subset(pull_varnos(root, (Node *) joinrel->reltarget->exprs), rel->relids))
+		!bms_is_subset(pull_varnos(root, (Node *) join->rel->reltarget->exprs), rel->relids))
 		return;
-	matches = ecp_match_indexes(root, rel);
+	matches = ecp_match_best(ecp_match_indexes(root, rel), true);
 	if (matches == NIL)
 		return;
-	op = list_condition(root, rel, other, extra->restrictlist, &rinfo);
+	op = list_condition(root, rel, other, join->extra->restrictlist, &rinfo);
 	foreach(lc, op == NULL ? NIL : matches)
 	{
 		const EcpMatch *match = lfirst(lc);
 		int			column = list_column(match, op);
 
-		if (column > 0 && match->order != NULL && match->usable && match->nearest &&
-			!ecp_match_is_superseded(match, matches))
-			list_add_path(root, joinrel, match, column, rinfo, op, other, extra);
+		if (column > 0)
+			list_add_path(join, match, column, rinfo, op);
 	}
 }
 
@@ -409,11 +396,8 @@ ecp_path_list_of(const Path *path)
 		((const CustomPath *) outer)->methods == &list_path_methods ? outer : NULL;
 }
 
-/* Install the hook; called by ecp_path_init(). */
 void
 ecp_path_list_init(void)
 {
 	RegisterCustomScanMethods(&list_methods);
-	list_previous_hook = set_join_pathlist_hook;
-	set_join_pathlist_hook = list_hook;
 }

@@ -42,6 +42,9 @@ extern int	ecp_match_class(const IndexOptInfo *index, int column);
 /* Is the expression a column of the index, with the meaning that the index has? */
 extern bool ecp_match_is_column(const EcpMatch *match, Node *node, int column);
 
+/* "column operator value", also if the column is on the right; or NULL. */
+extern Expr *ecp_match_operator(const EcpMatch *match, OpExpr *op, int column);
+
 /* Is the expression constant during a scan? */
 extern bool ecp_match_is_value(const EcpMatch *match, Node *node);
 extern List *ecp_match_indexes(PlannerInfo *root, RelOptInfo *rel);
@@ -52,11 +55,24 @@ extern List *ecp_match_indexes(PlannerInfo *root, RelOptInfo *rel);
  */
 extern List *ecp_match_joined(PlannerInfo *root, RelOptInfo *rel, Relids outer,
 							  List *join_clauses);
-extern bool ecp_match_is_superseded(const EcpMatch *match, List *matches);
+
+/*
+ * The matches whose scans are worth a path: no other index does the same and checks
+ * more; if "nearest", of those that the query wants the first rows of.
+ */
+extern List *ecp_match_best(List *matches, bool nearest);
 
 /*
  * ecp_condition.c: conditions on key columns that are no "column operator value".
  */
+
+/*
+ * A condition on a key column as "column operator value", "column operator ANY (array)"
+ * or ALL, or a test of the column for NULL; NULL if it is another.  The operator has the
+ * collation of the column, but need not be in its family; a test for NULL has none.
+ */
+extern Expr *ecp_condition_normal(const EcpMatch *match, Node *node, int column,
+								  Oid *opno);
 
 /*
  * What an index can check of a condition, whose first key column is "column",
@@ -71,13 +87,6 @@ extern Expr *ecp_condition_make(const EcpMatch *match, Node *clause,
  */
 extern List *ecp_condition_make_prefix(const EcpMatch *match, Node *clause,
 									   int column);
-
-/*
- * If the condition is "value = ANY (column)" of a column with tags, the array of the
- * value, with which "&&" says the same; or NULL.
- */
-extern Node *ecp_condition_element(const EcpMatch *match,
-								   const ScalarArrayOpExpr *op, int column);
 
 /* ecp_monotone.c: expressions that rise or fall with a distance */
 
@@ -125,6 +134,9 @@ typedef struct EcpDistanceCost
 	double		seq_page_cost;
 } EcpDistanceCost;
 
+/* Probability that a gamma distributed number with this mean and shape exceeds n. */
+extern double ecp_cost_gamma_above(double mean, double shape, double n);
+
 extern List *ecp_cost_filters(const IndexOptInfo *index, List *indexclauses);
 extern void ecp_cost_distance(const IndexOptInfo *index, Oid relid,
 							  EcpDistanceCost *cost);
@@ -146,23 +158,36 @@ extern double ecp_radius_share(const EcpMatch *match);
 
 extern void ecp_path_init(void);
 
-/* ecp_path_joined.c */
-extern void ecp_path_joined_init(void);
+/* ecp_path_joined.c: scans, and nested loops with one as their inner side */
+
+/* The arguments of set_join_pathlist_hook. */
+typedef struct EcpJoin
+{
+	PlannerInfo *root;
+	RelOptInfo *rel;
+	RelOptInfo *outer;
+	RelOptInfo *inner;
+	JoinType	type;
+	JoinPathExtraData *extra;
+} EcpJoin;
+
+/* The scan of a match with these clauses, for which the loops above have rows of "outer". */
+extern Path *ecp_path_scan(const EcpMatch *match, List *clauses, Relids outer,
+						   bool index_only);
+
+extern void ecp_path_joined_add(const EcpJoin *join);
 extern bool ecp_path_is_joined(const Path *path);
 
-/*
- * Offer the nested loop of "outer", which is one row, and the scan of a match in its
- * order, with these clauses, which need "outer_relids".
- */
-extern void ecp_path_add_loop(PlannerInfo *root, RelOptInfo *joinrel, Path *outer,
-							  const EcpMatch *match, List *clauses,
-							  Relids outer_relids, JoinPathExtraData *extra);
+/* Can a loop with one row of "other" give the query its order by a scan of "scan"? */
+extern bool ecp_path_loop_fits(const EcpJoin *join, RelOptInfo *scan, RelOptInfo *other);
+extern void ecp_path_add_loop(const EcpJoin *join, Path *outer, Path *inner, List *order);
 
 /* ecp_path_batch.c */
-extern void ecp_path_batch_init(void);
+extern void ecp_path_batch_add(const EcpJoin *join);
 
 /* ecp_path_list.c */
 extern void ecp_path_list_init(void);
+extern void ecp_path_list_add(const EcpJoin *join);
 extern const Path *ecp_path_list_of(const Path *path);
 
 #endif							/* ECP_PLAN_H */
