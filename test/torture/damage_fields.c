@@ -182,6 +182,8 @@ ecp_meta_fields(DamageFields *fields)
 	META(ecpm_curve.ecpm_tuples);
 	FLOAT(EcpMetaPageData, PAYLOAD, ecpm_curve.ecpm_norm);
 	FLOAT(EcpMetaPageData, PAYLOAD, ecpm_curve.ecpm_spread);
+	FLOAT(EcpMetaPageData, PAYLOAD, ecpm_curve.ecpm_excess);
+	FLOAT(EcpMetaPageData, PAYLOAD, ecpm_curve.ecpm_excess_deviation);
 	add_array(fields, "ecpm_kinds",
 			  PAYLOAD + offsetof(EcpMetaPageData, ecpm_curve.ecpm_kinds),
 			  sizeof(((EcpMetaPageData *) 0)->ecpm_curve.ecpm_kinds) / 4, 4,

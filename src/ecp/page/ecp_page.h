@@ -304,6 +304,8 @@ typedef struct EcpRecallCurveData
 	float8		ecpm_removed;	/* rows that VACUUM has removed since */
 	float4		ecpm_norm;		/* largest square of a row's length, for IP */
 	float4		ecpm_spread;	/* of distances; see ecp_stop.c */
+	float4		ecpm_excess;	/* of rows' ranks; see ecp_radius.c */
+	float4		ecpm_excess_deviation;	/* from that on average */
 	EcpQueryKindData ecpm_kinds[ECP_QUERY_KINDS];
 	EcpQueryRowsData ecpm_rows[ECP_CURVE_KS][ECP_QUERY_KINDS];
 	EcpRecallPointData ecpm_points[ECP_CURVE_KS][ECP_CURVE_TARGETS];

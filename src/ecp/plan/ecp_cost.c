@@ -95,7 +95,7 @@
 #define ECP_COST_RADIUS_SHARE		0.1
 
 /*
- * A cluster that is passed over takes as long as so many operators, for the descent
+ * Skipping a cluster takes as long as this many operators, for the descent
  * to it and its summary.  Rows of a bitmap are charged ten times what they take in
  * memory, so this is, too.
  */
@@ -368,19 +368,17 @@ cost_rows_returned(PlannerInfo *root, const IndexPath *path,
 }
 
 /*
- * Probability that more than "n" rows are returned: the cube root of a gamma
- * distributed number is close to normal (Wilson and Hilferty).
+ * The cube root of a gamma distributed number is close to normal (Wilson and
+ * Hilferty).
  */
-static double
-cost_returned_above(const EcpCostReturned *returned, double n)
+double
+ecp_cost_gamma_above(double mean, double shape, double n)
 {
-	double		ratio = n / returned->mean;
+	double		ratio = n / mean;
 
-	Assert(returned->mean > 0 && n >= 0);
-	if (isinf(returned->shape))
+	if (isinf(shape))
 		return ratio < 1 ? 1 : 0;
-	return erfc(3 * sqrt(returned->shape / 2) *
-				(cbrt(ratio) - 1 + 1 / (9 * returned->shape))) / 2;
+	return erfc(3 * sqrt(shape / 2) * (cbrt(ratio) - 1 + 1 / (9 * shape))) / 2;
 }
 
 /*
@@ -402,9 +400,9 @@ cost_clusters_read(const EcpCostInput *input,
 	{
 		window = Min(2 * window, input->probes_max - read);
 		clusters += window *
-			cost_returned_above(returned,
-								read * input->rows * input->share /
-								ECP_SEARCH_AHEAD);
+			ecp_cost_gamma_above(returned->mean, returned->shape,
+								 read * input->rows * input->share /
+								 ECP_SEARCH_AHEAD);
 		read += window;
 	}
 	return Min(clusters, input->probes_max);
@@ -659,7 +657,7 @@ cost_is_toasted(const IndexOptInfo *index, Oid relid, double vec_bytes)
 /*
  * What the distance of a row costs in a path of core beyond the operator, which
  * core charges for: comparing the vector, and fetching it from the TOAST table.
- * Core counts neither the pages of that nor the search in its index.
+ * Core counts neither the TOAST table's pages nor the search in its index.
  */
 void
 ecp_cost_distance(const IndexOptInfo *info, Oid relid, EcpDistanceCost *cost)

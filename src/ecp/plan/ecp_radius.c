@@ -4,12 +4,10 @@
  *	  How many rows are within a radius.
  *
  * The planner takes a third of the rows for any "v <-> q < r".  The index knows
- * better: the leaders, compared with q, say where the clusters are.  A row's
- * rank (the squared distance, say) exceeds that of its leader by an amount
- * whose distribution depends on how far away the leader is, and changes
- * slowly with that.  So some rows of four clusters are read, the nearest and three
- * farther away (two clusters, if vectors are long), and what their ranks exceed those of their leaders by is assumed
- * of the clusters about as far away.
+ * better: the leaders, compared with q, say where the clusters are.  By how much
+ * the ranks of their rows (the squared distance, say) exceed those of the leaders
+ * was measured with the recall curve, relative to the clusters' radii.  Ranks are
+ * taken for gamma distributed, as sums of squares are.
  *
  * Planning must be fast: of large nodes, and of many nodes, only some leaders are
  * compared.  That misses few rows: those of clusters near q that are not among
@@ -26,10 +24,9 @@
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_run.h"
 #include "ecp/plan/ecp_plan.h"
-#include "ecp/search/ecp_probe.h"
+#include "ecp/search/ecp_stop.h"
 #include "optimizer/optimizer.h"
 #include "storage/shmem.h"
-#include "utils/float.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -38,98 +35,52 @@
 /* Bytes of leaders of a node that are compared: about 40 us. */
 #define RADIUS_NODE_BYTES		(1024 * 1024)
 
-/* Of the children of a node above level 1: the nearest, and some of the others. */
+/* Children of a node above level 1 that are read: the nearest, and some others. */
 #define RADIUS_NODES_NEAR		4
 #define RADIUS_NODES_FAR		4
 
-/* Clusters that are read, and leaders among which they are chosen. */
-#define RADIUS_PROBES			4
-#define RADIUS_CHOICE			64
-
-/* Rows of each that are compared, and bytes after which no more are read. */
-#define RADIUS_ROWS				64
-#define RADIUS_PROBE_BYTES		(256 * 1024)
-
-/*
- * Distances are bounded, so that their tail is thinner than that of a normal
- * distribution: the share of it, and the standard deviations where it ends.
- */
-#define RADIUS_TAIL_SHARE		0.25
-#define RADIUS_TAIL_END			4
-
-/* A cluster whose leader was compared. */
-typedef struct RadiusCluster
+typedef struct RadiusChild
 {
 	float4		rank;			/* of the leader */
-	float4		rows;			/* that it stands for */
-	float4		radius;			/* of the rows around the leader */
-	BlockNumber blk;
-	uint64		run;
-} RadiusCluster;
-
-/* A cluster that was read. */
-typedef struct RadiusProbe
-{
-	float4		rank;			/* of the leader */
-	uint64		run;
-	int			nrows;
-	float8		mean;			/* of the excess, */
-	float8		deviation;
-	float8		excess[RADIUS_ROWS];	/* of its rows over that, sorted */
-} RadiusProbe;
+	int			number;			/* in its node */
+} RadiusChild;
 
 typedef struct RadiusEstimate
 {
 	Relation	index;
 	EcpIndexState state;
-	EcpVector	query;
 	void	   *prepared;		/* the query as leaders are compared */
-	RadiusCluster *clusters;
-	int			nclusters;
-	int			clusters_max;
-	RadiusProbe probes[RADIUS_PROBES];	/* sorted by rank in the end */
-	int			nprobes;
-	Size		bytes;			/* read for them */
+	EcpPlace	place;			/* for its length */
+	float8		limit;			/* the radius, on the scale of leaders' ranks */
+	double		within;			/* rows within it, */
+	double		all;			/* of these */
 } RadiusEstimate;
 
-/* A distance, as the operator returns it, on the scale of leaders' ranks. */
-static float8
-radius_rank(const EcpMetaPageData *meta, float8 distance)
-{
-	switch (meta->ecpm_metric)
-	{
-		case ECP_METRIC_L2:
-			return distance < 0 ? -1 : distance * distance;
-		case ECP_METRIC_COSINE:
-			return 2 * distance;	/* of vectors of unit length */
-		case ECP_METRIC_HAMMING:
-			return distance * ECP_BIT_L2;
-		default:
-			return distance;
-	}
-}
-
+/*
+ * Add a cluster, which stands for "weight" of them.  By inner product, what makes
+ * squared distances of the ranks is added to them.
+ */
 static void
 radius_add_cluster(RadiusEstimate *estimate, float4 rank, double weight,
 				   const EcpChildData *child)
 {
-	RadiusCluster *cluster;
+	const EcpMetaPageData *meta = &estimate->state.meta;
+	const EcpRecallCurveData *curve = &meta->ecpm_curve;
+	double		more = meta->ecpm_metric == ECP_METRIC_IP ?
+		(estimate->place.norm + curve->ecpm_norm) / 2 : 0;
+	double		rows = weight * Max(child->ecpc_nrows, 1);
+	double		mean = more + rank +
+		curve->ecpm_excess * child->ecpc_radius * child->ecpc_radius;
+	double		deviation = curve->ecpm_excess_deviation *
+		ecp_stop_unit(&estimate->place, meta, rank, child->ecpc_radius);
 
-	if (estimate->nclusters == estimate->clusters_max)
-	{
-		estimate->clusters_max = Max(estimate->clusters_max * 2, 1024);
-		estimate->clusters = estimate->clusters == NULL ?
-			palloc(mul_size(estimate->clusters_max, sizeof(RadiusCluster))) :
-			repalloc_huge(estimate->clusters,
-						  mul_size(estimate->clusters_max,
-								   sizeof(RadiusCluster)));
-	}
-	cluster = &estimate->clusters[estimate->nclusters++];
-	cluster->rank = rank;
-	cluster->rows = weight * Max(child->ecpc_nrows, 1);
-	cluster->radius = child->ecpc_radius;
-	cluster->blk = child->ecpc_blk;
-	cluster->run = child->ecpc_run;
+	estimate->all += rows;
+	if (deviation > 0 && mean > 0)
+		estimate->within += rows *
+			(1 - ecp_cost_gamma_above(mean, mean * mean / (deviation * deviation),
+									  more + estimate->limit));
+	else if (estimate->limit >= mean - more)
+		estimate->within += rows;
 }
 
 /*
@@ -159,8 +110,8 @@ radius_rank_node(const RadiusEstimate *estimate, const EcpNode *node,
 static int
 radius_compare_ranks(const void *a, const void *b)
 {
-	const RadiusCluster *x = a;
-	const RadiusCluster *y = b;
+	const RadiusChild *x = a;
+	const RadiusChild *y = b;
 
 	return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
@@ -187,7 +138,7 @@ radius_collect(RadiusEstimate *estimate, const EcpChildData *ref, int level,
 									 level);
 	float4	   *ranks = palloc(mul_size(node->nchildren + 1, sizeof(float4)));
 	int			step = radius_rank_node(estimate, node, ranks);
-	RadiusCluster *children;	/* blk: number of the child */
+	RadiusChild *children;
 	int			n = 0;
 	int			near;
 	int			far;
@@ -204,19 +155,19 @@ radius_collect(RadiusEstimate *estimate, const EcpChildData *ref, int level,
 		return;
 	}
 
-	children = palloc(mul_size(node->nchildren + 1, sizeof(RadiusCluster)));
+	children = palloc(mul_size(node->nchildren + 1, sizeof(RadiusChild)));
 	for (int i = 0; i < node->nchildren; i++)
 	{
 		if (i / ECP_PANEL_BLOCK % step == 0)
 		{
 			children[n].rank = ranks[i];
-			children[n++].blk = i;
+			children[n++].number = i;
 		}
 	}
-	qsort(children, n, sizeof(RadiusCluster), radius_compare_ranks);
+	qsort(children, n, sizeof(RadiusChild), radius_compare_ranks);
 	near = Min(n, radius_nodes_near(estimate));
 	for (int i = 0; i < near; i++)
-		radius_collect(estimate, &node->children[children[i].blk], level - 1,
+		radius_collect(estimate, &node->children[children[i].number], level - 1,
 					   weight * step);
 	far = Min(n - near, RADIUS_NODES_FAR);
 	for (int i = 0; i < far; i++)
@@ -224,167 +175,10 @@ radius_collect(RadiusEstimate *estimate, const EcpChildData *ref, int level,
 		double		share = (double) (n - near) / far;
 		int			child = near + (int) ((i + 0.5) * share);
 
-		radius_collect(estimate, &node->children[children[child].blk],
+		radius_collect(estimate, &node->children[children[child].number],
 					   level - 1, weight * step * share);
 	}
 	ecp_cache_release(node);
-}
-
-static int
-radius_compare_float8(const void *a, const void *b)
-{
-	return float8_cmp_internal(*(const float8 *) a, *(const float8 *) b);
-}
-
-/* Read the rows of a cluster, and by what their ranks exceed its leader's. */
-static void
-radius_probe(RadiusEstimate *estimate, const RadiusCluster *cluster)
-{
-	const EcpMetaPageData *meta = &estimate->state.meta;
-	RadiusProbe *probe = &estimate->probes[estimate->nprobes];
-	float8		sum = 0;
-	float8		squares = 0;
-	EcpRowSet	rows;
-	void	   *row;
-	int			step;
-
-	ecp_cluster_rows_init(&rows, &estimate->state);
-	if (!ecp_cluster_rows_read(estimate->index, &estimate->state, cluster->blk,
-							   cluster->run, InvalidBuffer, &rows) ||
-		rows.nrows == 0)
-		return;
-	estimate->bytes += rows.nrows * rows.stride;
-	row = palloc(ecp_vector_bytes(estimate->query.elem, meta->ecpm_dims));
-	probe->rank = cluster->rank;
-	probe->run = cluster->run;
-	step = (rows.nrows + RADIUS_ROWS - 1) / RADIUS_ROWS;
-	probe->nrows = 0;
-	for (int i = 0; i < rows.nrows; i += step)
-	{
-		ecp_prepare_query(meta, rows.vectors + i * rows.stride, row);
-		probe->excess[probe->nrows++] =
-			radius_rank(meta, ecp_distance(estimate->query.elem,
-										   meta->ecpm_metric, meta->ecpm_dims,
-										   estimate->query.data, row)) -
-			cluster->rank;
-	}
-	pfree(row);
-	for (int i = 0; i < probe->nrows; i++)
-	{
-		sum += probe->excess[i];
-		squares += probe->excess[i] * probe->excess[i];
-	}
-	probe->mean = sum / probe->nrows;
-	probe->deviation = sqrt(Max(squares / probe->nrows -
-								probe->mean * probe->mean, 0));
-	qsort(probe->excess, probe->nrows, sizeof(float8), radius_compare_float8);
-	estimate->nprobes++;
-}
-
-static int
-radius_compare_probes(const void *a, const void *b)
-{
-	const RadiusProbe *x = a;
-	const RadiusProbe *y = b;
-
-	return x->rank < y->rank ? -1 : x->rank > y->rank;
-}
-
-/* Read the nearest cluster, and some about as far as many others. */
-static void
-radius_read_probes(RadiusEstimate *estimate)
-{
-	int			n = Min(estimate->nclusters, RADIUS_CHOICE);
-	RadiusCluster choice[RADIUS_CHOICE];
-	int			nearest = 0;
-
-	for (int i = 1; i < estimate->nclusters; i++)
-	{
-		if (estimate->clusters[i].rank < estimate->clusters[nearest].rank)
-			nearest = i;
-	}
-	radius_probe(estimate, &estimate->clusters[nearest]);
-	for (int i = 0; i < n; i++)
-		choice[i] = estimate->clusters[(int64) i * estimate->nclusters / n];
-	qsort(choice, n, sizeof(RadiusCluster), radius_compare_ranks);
-	for (int i = RADIUS_CHOICE / 2; i > 1; i /= 4)
-	{
-		if (i < n && estimate->bytes < RADIUS_PROBE_BYTES)
-			radius_probe(estimate, &choice[i]);
-	}
-	qsort(estimate->probes, estimate->nprobes, sizeof(RadiusProbe),
-		  radius_compare_probes);
-}
-
-/*
- * The share of a cluster's rows that exceed the leader's rank by less than all
- * rows of a probe do: the tail of a normal distribution, if there can be any.
- */
-static double
-radius_tail(const RadiusEstimate *estimate, const RadiusCluster *cluster,
-			const RadiusProbe *probe, float8 limit)
-{
-	float8		below = probe->mean - (limit - cluster->rank);
-
-	if (below >= RADIUS_TAIL_END * probe->deviation)
-		return 0;
-	if (estimate->state.meta.ecpm_metric != ECP_METRIC_IP &&
-		(limit < 0 ||
-		 sqrt(limit) < sqrt(Max(cluster->rank, 0)) - cluster->radius))
-		return 0;
-	return RADIUS_TAIL_SHARE *
-		Min(erfc(below / probe->deviation * M_SQRT1_2) / 2, 1.0 / probe->nrows);
-}
-
-/*
- * The share of a cluster's rows up to a rank, if they are as in a probe.  Of
- * another cluster's rows none is taken to be as near as the nearest in the
- * probe, which often is the query itself.
- */
-static double
-radius_probe_share(const RadiusEstimate *estimate, const RadiusCluster *cluster,
-				   const RadiusProbe *probe, float8 limit)
-{
-	float8		excess = limit - cluster->rank;
-	int			first = cluster->run != probe->run && probe->nrows > 1;
-	int			low = first;
-	int			high = probe->nrows;
-
-	if (excess < probe->excess[first])
-		return radius_tail(estimate, cluster, probe, limit);
-	while (low < high)
-	{
-		int			middle = (low + high) / 2;
-
-		if (probe->excess[middle] <= excess)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return (double) (low - first) / (probe->nrows - first);
-}
-
-/* The share of all rows up to a rank. */
-static double
-radius_count(const RadiusEstimate *estimate, float8 limit)
-{
-	double		within = 0;
-	double		all = 0;
-
-	for (int i = 0; i < estimate->nclusters; i++)
-	{
-		const RadiusCluster *cluster = &estimate->clusters[i];
-		int			p = 0;
-
-		while (p + 1 < estimate->nprobes &&
-			   cluster->rank > (estimate->probes[p].rank +
-								estimate->probes[p + 1].rank) / 2)
-			p++;
-		within += cluster->rows *
-			radius_probe_share(estimate, cluster, &estimate->probes[p], limit);
-		all += cluster->rows;
-	}
-	return within / all;
 }
 
 /* The value of an expression if the planner can know it, and it is not NULL. */
@@ -405,26 +199,28 @@ radius_estimate(Relation index, Datum query, float8 radius)
 {
 	RadiusEstimate estimate = {0};
 	const EcpMetaPageData *meta = &estimate.state.meta;
+	EcpVector	vector;
 
 	estimate.index = index;
 	ecp_meta_read_state(index, &estimate.state);
-	if (EcpIndexIsEmpty(&estimate.state))
+	if (EcpIndexIsEmpty(&estimate.state) || meta->ecpm_root_level == 0 ||
+		meta->ecpm_curve.ecpm_queries == 0)
 		return -1;
-	ecp_vector_read(query, meta->ecpm_column_type, &estimate.query);
+	ecp_vector_read(query, meta->ecpm_column_type, &vector);
 	estimate.prepared = palloc0(estimate.state.node.vec_bytes);
 
 	/* the scan will report another number of dimensions */
-	if (estimate.query.dims != meta->ecpm_dims ||
-		!ecp_prepare(meta, &estimate.query, estimate.prepared))
+	if (vector.dims != meta->ecpm_dims ||
+		!ecp_prepare(meta, &vector, estimate.prepared))
 		return -1;
-	if (meta->ecpm_root_level == 0)
-		radius_add_cluster(&estimate, 0, 1, &meta->ecpm_root);
-	else
-		radius_collect(&estimate, &meta->ecpm_root, meta->ecpm_root_level, 1);
-	if (estimate.nclusters > 0)
-		radius_read_probes(&estimate);
-	return estimate.nprobes > 0 ?
-		radius_count(&estimate, radius_rank(meta, radius)) : -1;
+	if (meta->ecpm_metric != ECP_METRIC_IP && radius < 0)
+		return 0;
+	if (meta->ecpm_metric == ECP_METRIC_L2)
+		radius *= radius;
+	estimate.limit = ecp_stop_square(meta, radius);
+	ecp_place_set_ranks(&estimate.place, meta, estimate.prepared, 0, 0);
+	radius_collect(&estimate, &meta->ecpm_root, meta->ecpm_root_level, 1);
+	return estimate.all > 0 ? Max(Min(estimate.within / estimate.all, 1), 0) : -1;
 }
 
 double

@@ -168,6 +168,21 @@ curve_kind(int number)
 		ECP_QUERY_ROW;
 }
 
+/* Set a search for the first nks ks, and empty notes. */
+static void
+curve_set_search(const EcpRecallCurve *curve, EcpQueryKind kind, const void *row, int nks,
+				 EcpRecallSearch *search, EcpRecallNotes *notes)
+{
+	memset(search, 0, sizeof(EcpRecallSearch));
+	memset(notes, 0, offsetof(EcpRecallNotes, looks));
+	notes->kind = kind;
+	search->notes = notes;
+	search->row = row;
+	search->nks = nks;
+	search->share = 1;
+	search->depth = curve->depth;
+}
+
 /* Begin to search for query number "number"; false if that is not possible. */
 static bool
 curve_begin_search(EcpRecallCurve *curve, int number, EcpRecallSearch *search,
@@ -177,17 +192,9 @@ curve_begin_search(EcpRecallCurve *curve, int number, EcpRecallSearch *search,
 	char	   *query = palloc0(ecp_recall_query_bytes(curve) + ECP_KERNEL_SLACK);
 
 	CHECK_FOR_INTERRUPTS();
-	memset(search, 0, sizeof(EcpRecallSearch));
-	notes->kind = kind;
-	notes->nks = notes->nlooks = 0;
-	memset(notes->kth, 0, sizeof(notes->kth));
-	notes->valid = false;
-	search->notes = notes;
-	search->row = query;
-	search->nks = number < CURVE_WHOLE_QUERIES ? ECP_CURVE_KS :
-		number < CURVE_ROWS_QUERIES ? CURVE_MIXED_KS : CURVE_LAST_KS;
-	search->share = 1;
-	search->depth = curve->depth;
+	curve_set_search(curve, kind, query, number < CURVE_WHOLE_QUERIES ? ECP_CURVE_KS :
+					 number < CURVE_ROWS_QUERIES ? CURVE_MIXED_KS : CURVE_LAST_KS,
+					 search, notes);
 	if (kind != ECP_QUERY_ROW)
 		ecp_recall_query_other(curve, kind, number, query);
 	else if (!ecp_recall_query_row(curve, number, query, &search->self))
@@ -399,7 +406,7 @@ curve_patience(const EcpRecallCurve *curve, double seconds)
 void
 ecp_recall_curve_query(EcpRecallCurve *curve, const void *row, ItemPointer self)
 {
-	EcpRecallSearch search = {0};
+	EcpRecallSearch search;
 	EcpRecallNotes *notes = EcpRecallNotesOf(&curve->queries, curve->queries.n);
 	MemoryContext old;
 	instr_time	start;
@@ -409,15 +416,7 @@ ecp_recall_curve_query(EcpRecallCurve *curve, const void *row, ItemPointer self)
 	old = MemoryContextSwitchTo(curve->batch_context);
 	curve_set_clusters(curve);
 	INSTR_TIME_SET_CURRENT(start);
-	notes->kind = ECP_QUERY_ROW;
-	notes->nks = notes->nlooks = 0;
-	memset(notes->kth, 0, sizeof(notes->kth));
-	notes->valid = false;
-	search.notes = notes;
-	search.row = row;
-	search.nks = ECP_CURVE_KS;
-	search.share = 1;
-	search.depth = curve->depth;
+	curve_set_search(curve, ECP_QUERY_ROW, row, ECP_CURVE_KS, &search, notes);
 	if (self)
 		search.self = *self;
 	(void) curve_search(curve, &search, 1, start, get_float8_infinity());
@@ -522,6 +521,26 @@ ecp_recall_curve_sample(EcpRecallCurve *curve, bool rows, double seconds)
 			   ECP_RECALL_QUERIES - CURVE_WHOLE_QUERIES, rows, seconds);
 }
 
+/* How rows' ranks exceed their leaders': see EcpRecallExcess. */
+static void
+curve_set_excess(const EcpRecallCurve *curve, EcpRecallCurveData *data)
+{
+	EcpRecallExcess all = {0};
+
+	for (int q = 0; q < curve->queries.n; q++)
+	{
+		const EcpRecallExcess *excess = &EcpRecallNotesOf(&curve->queries, q)->excess;
+
+		all.rows += excess->rows;
+		all.ee += excess->ee;
+		all.es += excess->es;
+		all.ss += excess->ss;
+	}
+	data->ecpm_excess = all.ss > 0 ? all.es / all.ss : 0;
+	data->ecpm_excess_deviation =
+		sqrt(Max(all.ee - data->ecpm_excess * all.es, 0) / Max(all.rows, 1));
+}
+
 bool
 ecp_recall_curve_choose(EcpRecallCurve *curve, double rows)
 {
@@ -537,6 +556,7 @@ ecp_recall_curve_choose(EcpRecallCurve *curve, double rows)
 	}
 	data->ecpm_leaves = meta->ecpm_nleaves;
 	ecp_recall_points(&curve->queries, loss, meta);
+	curve_set_excess(curve, data);
 	elog(DEBUG1, "ecp recall curve: %d queries, at most %d clusters each",
 		 curve->queries.n, curve->depth);
 	data->ecpm_queries = curve->queries.n;

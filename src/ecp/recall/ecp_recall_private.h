@@ -63,6 +63,19 @@ typedef struct EcpRecallLook
 	float4		recall[ECP_RECALL_CASES];
 } EcpRecallLook;
 
+/*
+ * By how much rows' ranks exceed their leaders', e, in units of ecp_stop_unit(), and the
+ * square of the cluster's radius, s, in the same: sums, from which a follows, so that e
+ * is near a s, and the deviation from that.
+ */
+typedef struct EcpRecallExcess
+{
+	float8		rows;
+	float8		ee;
+	float8		es;
+	float8		ss;
+} EcpRecallExcess;
+
 /* The notes of one query. */
 typedef struct EcpRecallNotes
 {
@@ -72,6 +85,7 @@ typedef struct EcpRecallNotes
 	int			nlooks;			/* after the last one all was found */
 	EcpPlace	place;			/* without the k-th row, which is for each k */
 	float4		kth[ECP_CURVE_KS];	/* as in EcpPlace */
+	EcpRecallExcess excess;
 	EcpRecallLook looks[FLEXIBLE_ARRAY_MEMBER];
 } EcpRecallNotes;
 

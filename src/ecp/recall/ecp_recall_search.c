@@ -456,6 +456,31 @@ search_keep(EcpRecallSearch *search)
 		search->limit = Max(search->limit, search->some_near.kth);
 }
 
+/* Note by how much the rows of a pass, none of which was left out, exceed their leaders. */
+static void
+search_note_excess(const EcpRecallCurve *curve, EcpRecallSearch *search)
+{
+	const EcpMetaPageData *meta = &curve->state->meta;
+	EcpRecallExcess *excess = &search->notes->excess;
+
+	for (int r = search->nkept; r < search->nrows; r++)
+	{
+		const EcpRecallRow *row = &search->rows[r];
+		const EcpRecallRef *ref = &search->refs[row->cluster];
+		double		radius = curve->clusters[ref->place].ecpc_radius;
+		double		unit = ecp_stop_unit(&search->notes->place, meta, ref->rank, radius);
+		double		e = (ecp_stop_square(meta, row->rank) - ref->rank) / unit;
+		double		s = radius * radius / unit;
+
+		if (!(unit > 0))
+			continue;
+		excess->rows++;
+		excess->ee += e * e;
+		excess->es += e * s;
+		excess->ss += s * s;
+	}
+}
+
 void
 ecp_recall_search_replay(EcpRecallCurve *curve, EcpRecallSearch *search)
 {
@@ -463,6 +488,8 @@ ecp_recall_search_replay(EcpRecallCurve *curve, EcpRecallSearch *search)
 	bool		last = search->all && search->upto == search->nrefs;
 
 	Assert(search->n < search->upto && !search->done);
+	if (search->nks == ECP_CURVE_KS && isinf(search->limit))
+		search_note_excess(curve, search);
 	search_sort(search);
 	while (!search->done && search->n < search->upto)
 	{

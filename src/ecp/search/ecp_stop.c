@@ -131,21 +131,14 @@ place_leader(const EcpPlace *place, const EcpMetaPageData *meta, float4 rank)
 	return sqrt(Max(square, 0));
 }
 
-/*
- * The distance of a row, on the scale of the leaders': a cosine rank is half of
- * its square, and a differing bit is 255 away.
- */
+/* The distance of a row, on the scale of the leaders'. */
 static inline double
 place_row(const EcpPlace *place, const EcpMetaPageData *meta, float8 rank)
 {
-	double		square = rank;
+	double		square = ecp_stop_square(meta, rank);
 
 	if (meta->ecpm_metric == ECP_METRIC_IP)
 		square = place->norm + meta->ecpm_curve.ecpm_norm + 2 * rank;
-	else if (meta->ecpm_metric == ECP_METRIC_COSINE)
-		square = 2 * rank;
-	else if (meta->ecpm_metric == ECP_METRIC_HAMMING)
-		square = rank * ECP_BIT_L2;
 	return sqrt(Max(square, 0));
 }
 
@@ -279,6 +272,15 @@ ecp_mix_slack(const EcpQueryMix *mix, const float4 *slack)
 }
 
 /* ---- gaps ---- */
+
+double
+ecp_stop_unit(const EcpPlace *place, const EcpMetaPageData *meta, float4 leader,
+			  float4 radius)
+{
+	double		square = (double) radius * radius + Max(leader, 0);
+
+	return 2 * radius * sqrt(meta->ecpm_metric == ECP_METRIC_IP ? place->norm : square);
+}
 
 double
 ecp_stop_gap(const EcpPlace *place, const EcpMetaPageData *meta, float4 leader,

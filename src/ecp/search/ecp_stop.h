@@ -103,6 +103,24 @@ extern void ecp_place_mix(const EcpPlace *place, const EcpRecallCurveData *curve
 extern double ecp_mix_slack(const EcpQueryMix *mix, const float4 *slack);
 
 /*
+ * The rank of a row on the scale of the leaders': a cosine rank is half of it, and a
+ * differing bit is 255 away.
+ */
+static inline double
+ecp_stop_square(const EcpMetaPageData *meta, float8 rank)
+{
+	return meta->ecpm_metric == ECP_METRIC_COSINE ? 2 * rank :
+		meta->ecpm_metric == ECP_METRIC_HAMMING ? rank * ECP_BIT_L2 : rank;
+}
+
+/*
+ * In what unit the ranks of a cluster's rows deviate from that of its leader: the most
+ * that a row at this distance from the leader can differ by, or more.
+ */
+extern double ecp_stop_unit(const EcpPlace *place, const EcpMetaPageData *meta,
+							float4 leader, float4 radius);
+
+/*
  * The distance of a leader with this rank minus that of the k-th row.  Minus
  * infinity if there are not yet k rows.
  */
