@@ -1,6 +1,6 @@
 --
 -- The planner's estimate of the rows within a radius: for radii that few and many
--- rows are within, it is at most ten times too high or too low.  A hundred rows more
+-- rows are within, it is at most ten times too high or too low.  200 rows more, of 8,000,
 -- are no fault: vectors that are all as far from the query have thinner tails than any
 -- distribution that is assumed.
 --
@@ -52,7 +52,7 @@ BEGIN
 			EXECUTE format('SELECT count(*) FROM %4$I WHERE %1$I %2$s %3$L <= %5$L', col, op, query, tab, radius) INTO n;
 			rows := estimate(format('SELECT * FROM %4$I WHERE %1$I %2$s %3$L <= %5$L', col, op, query, tab, radius));
 			checked := checked + 1;
-			IF rows > 10 * n + 100 OR rows < n / 10 THEN
+			IF rows > 10 * n + 200 OR rows < n / 10 THEN
 				wrong := wrong || format('%s for %s', rows, n);
 			END IF;
 		END LOOP;
