@@ -3,7 +3,7 @@
  * fuzz_ecp.c
  *	  A program of libFuzzer for the readers of ecp pages.
  *
- * link: src/ecp/page/ecp_page.c src/ecp/page/ecp_report.c src/ecp/page/ecp_geometry.c
+ * link: src/ecp/page/ecp_page.c src/ecp/page/ecp_geometry.c
  * link: src/ecp/page/ecp_entry.c src/ecp/page/ecp_run.c src/ecp/page/ecp_cluster.c
  * link: src/ecp/page/ecp_node.c src/ecp/page/ecp_attr.c src/ecp/page/ecp_meta.c
  * link: src/ecp/page/ecp_prepare.c

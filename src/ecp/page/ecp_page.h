@@ -258,7 +258,7 @@ typedef struct EcpBuildReportData
 } EcpBuildReportData;
 
 /*
- * What was measured about recall, for ecp_stop.c and ecp_target.c.  A query is
+ * What was measured about recall, for ecp_stop.c.  A query is
  * told to be of a kind by its distances from the nearest leader and from the
  * ECP_PLACE_LEADER-th: where those of the kind were, as a normal distribution.
  */
@@ -610,7 +610,7 @@ extern bool ecp_page_check_run(Relation index, Buffer buffer, int kind,
 extern void ecp_page_lock(Relation index, Buffer buffer, int lockmode);
 extern Buffer ecp_page_get(Relation index, BlockNumber blk, int lockmode);
 
-/* ---- ecp_report.c ---- */
+/* Errors about them. */
 
 pg_noreturn extern void ecp_report_moved(Relation index, BlockNumber blk);
 pg_noreturn extern void ecp_report_corrupt(Relation index, BlockNumber blk,

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_recall_curve.c
- *	  RECALL: measure what recall costs, for ecp_stop.c and ecp_target.c.
+ *	  RECALL: measure what recall costs, for ecp_stop.c.
  *
  * The index is searched for random rows, each without itself and with, and for points
  * that are unlike the rows (ecp_recall_query.c).  The promise is about unseen

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_rerank.c
- *	  SEARCH: rows in the order of their exact ranks, when what was read of
- *	  them is codes.
+ *	  SEARCH: rows in the order of their exact ranks, where what was read of them
+ *	  is codes; and what is read of the table.
  *
  * Codes give each row a lower bound of its rank (vector_codes.h).  Rows wait
  * in the order of these; a row is returned when its exact rank is known and
@@ -19,13 +19,31 @@
  * are identified by numbers instead of TIDs, also without codes, and the entry
  * page is read again.
  *
- * Where the index has only codes, of four bits, the exact vector is in the row of the
- * table (ecp_table_row.c).  Then rows are identified by their TIDs, and those that
- * are not visible are left out.
- *
  * The vector of a row is read some time after its code.  Its slot may have
  * been freed and filled again meanwhile, but only if no snapshot can see the
  * row any more; then neither can ours see the new one, whose vector we get.
+ *
+ * An index with codes of four bits has no exact vectors: they are in the rows of the
+ * table, and rows are identified by their TIDs.  Codes of four bits estimate ranks
+ * well: for the ten nearest rows, 12 or 13 are fetched here.  The executor fetches
+ * those that are returned once more, from pages that are in the processor's cache
+ * then.  We fetch what the executor would: the version of the row that the scan's
+ * snapshot sees, along a HOT chain, in which the indexed column does not change.  As
+ * for any index, the TID is still that of the row whose code was read: if VACUUM has
+ * freed it meanwhile, the snapshot did not see the old row, and does not see a new
+ * one, which was inserted later.  A row that is not visible is left out, here instead
+ * of in the executor.
+ *
+ * In an index on an expression, the vector's expression alone is computed, by the
+ * table's owner, as maintenance does it: the user who runs the query need not have
+ * written it there, nor may run what a function's owner has made of it since.
+ *
+ * The nearest rows are anywhere in the table, and the executor fetches them one after
+ * the other, each time waiting for the device, or for memory: the buffer table, the
+ * buffer's descriptor, the page, the row.  A search knows the next rows beforehand.
+ * PrefetchBuffer() starts reading a page that is not in shared buffers; of one that
+ * is, it returns the buffer, and what the executor will need is fetched into the
+ * processor's cache.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,19 +51,27 @@
 
 #include <math.h>
 
+#include "access/htup_details.h"
+#include "access/relscan.h"
+#include "access/tableam.h"
 #include "base/core.h"
 #include "base/topk.h"
+#include "base/user_index.h"
+#include "catalog/pg_am_d.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
+#include "executor/executor.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
+#include "storage/bufmgr.h"
 #include "storage/shmem.h"
 #include "utils/float.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /* How many rows ahead to fetch vectors into the processor's cache. */
 #define RERANK_WARM		3
@@ -498,4 +524,215 @@ ecp_rerank_take(EcpRerank *rerank, EcpTopk *bounds, EcpRanked *row)
 		bounds->first++;
 		rerank_add_exact(rerank, item);
 	}
+}
+
+/* ---- vectors that only the table has ---- */
+
+struct EcpTableRow
+{
+	IndexScanDesc scan;
+	MemoryContext scan_context;
+	BlockNumber heap_blocks;	/* of the table at least; 0 = not known */
+	AttrNumber	column;			/* 0 = an expression */
+	ExprState  *expression;		/* if it is one */
+	EState	   *estate;
+	TupleTableSlot *slot;		/* NULL before the first row */
+	MemoryContext context;		/* of one row */
+};
+
+/* Nothing but this struct before the first row is asked for. */
+EcpTableRow *
+ecp_table_row_create(IndexScanDesc scan)
+{
+	EcpTableRow *row = palloc0(sizeof(EcpTableRow));
+
+	row->scan = scan;
+	row->scan_context = CurrentMemoryContext;
+	return row;
+}
+
+static void
+row_open(EcpTableRow *row)
+{
+	Relation	index = row->scan->indexRelation;
+	MemoryContext old = MemoryContextSwitchTo(row->scan_context);
+
+	Assert(row->scan->heapRelation != NULL);
+	row->column = index->rd_index->indkey.values[0];
+	row->context = AllocSetContextCreate(CurrentMemoryContext, "ecp table row",
+										 ALLOCSET_DEFAULT_SIZES);
+	if (row->column == 0)
+	{
+		EcpCaller	caller;
+
+		row->estate = CreateExecutorState();
+		ecp_become_owner(&caller, row->scan->heapRelation);
+		row->expression = ExecPrepareExpr(linitial(RelationGetIndexExpressions(index)),
+										  row->estate);
+		ecp_become_caller(&caller);
+	}
+	row->slot = table_slot_create(row->scan->heapRelation, NULL);
+	MemoryContextSwitchTo(old);
+}
+
+void
+ecp_table_row_free(EcpTableRow *row)
+{
+	if (row->slot)
+	{
+		ExecDropSingleTupleTableSlot(row->slot);
+		MemoryContextDelete(row->context);
+		if (row->estate)
+			FreeExecutorState(row->estate);
+	}
+	pfree(row);
+}
+
+/* The value that the row in the slot has in the index. */
+static Datum
+row_value(EcpTableRow *row, bool *isnull)
+{
+	EcpCaller	caller;
+	ExprContext *econtext;
+	Datum		value;
+
+	if (row->column != 0)
+		return slot_getattr(row->slot, row->column, isnull);
+	econtext = GetPerTupleExprContext(row->estate);
+	econtext->ecxt_scantuple = row->slot;
+	ecp_become_owner(&caller, row->scan->heapRelation);
+	value = ExecEvalExprSwitchContext(row->expression, econtext, isnull);
+	ecp_become_caller(&caller);
+	return value;
+}
+
+/* The rank of the row in the slot; false if it has no vector. */
+static bool
+row_rank(EcpTableRow *row, const EcpMetaPageData *meta, const EcpQuery *query,
+		 float8 *rank)
+{
+	uint32		factors[ECP_FACTORS_MAX];
+	const uint32 *const factor[ECP_FACTORS_MAX] = {&factors[0], &factors[1]};
+	EcpVector	vector;
+	bool		isnull;
+	Datum		value = row_value(row, &isnull);
+
+	StaticAssertStmt(ECP_FACTORS_MAX == 2, "factors of a row");
+	if (isnull)
+		return false;
+	ecp_vector_read(value, meta->ecpm_column_type, &vector);
+	ecp_vector_check_dims(&vector, meta->ecpm_dims,
+						  RelationGetRelationName(row->scan->indexRelation));
+	ecp_factors_compute(vector.elem, meta->ecpm_metric, vector.dims, vector.data,
+						factors);
+	ecp_query_rank_rows(query, vector.data, 0, factor, 1, rank);
+	return true;
+}
+
+bool
+ecp_table_row_rank(EcpTableRow *row, const EcpMetaPageData *meta, uint64 item,
+				   const EcpQuery *query, float8 *rank)
+{
+	IndexScanDesc scan = row->scan;
+	ItemPointerData tid = scan->xs_heaptid;
+	MemoryContext old;
+	bool		found;
+
+	if (row->slot == NULL)
+		row_open(row);
+	ecp_tid_from_item(scan->indexRelation, item, &scan->xs_heaptid);
+	ecp_tid_check(scan->indexRelation, scan->heapRelation, &scan->xs_heaptid,
+				  &row->heap_blocks);
+	/* it moves the TID along a HOT chain */
+	found = index_fetch_heap(scan, row->slot);
+	scan->xs_heaptid = tid;
+	if (!found)
+		return false;
+
+	old = MemoryContextSwitchTo(row->context);
+	found = row_rank(row, meta, query, rank);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(row->context);
+	if (row->estate)
+		ResetPerTupleExprContext(row->estate);
+	ExecClearTuple(row->slot);
+	return found;
+}
+
+/* ---- pages of the table, before the executor fetches rows ---- */
+
+/* More than the rows prefetched ahead; a power of two. */
+#define HEAP_BUFFERS		64
+
+/* Rows whose pages are prefetched at a time. */
+#define HEAP_PAGES		10
+
+/* Buffers of pages prefetched, by block number; InvalidBuffer: not in memory. */
+static Buffer heap_buffers[HEAP_BUFFERS];
+
+bool
+ecp_heap_prefetch_helps(Relation heap)
+{
+	return heap != NULL && heap->rd_rel->relam == HEAP_TABLE_AM_OID &&
+		!RelationUsesLocalBuffers(heap);
+}
+
+void
+ecp_heap_prefetch_page(Relation heap, uint64 item)
+{
+	BlockNumber blk = EcpItemBlock(item);
+	OffsetNumber offset = EcpItemOffset(item);
+	Buffer	   *buffer = &heap_buffers[blk % HEAP_BUFFERS];
+
+	Assert(ecp_heap_prefetch_helps(heap));
+
+	/* a damaged index may have any TID: the scan reports it (ecp_tid_check()) */
+	*buffer = InvalidBuffer;
+	if (offset == InvalidOffsetNumber || offset > MaxHeapTuplesPerPage ||
+		!ecp_page_exists(heap, blk))
+		return;
+	*buffer = PrefetchBuffer(heap, MAIN_FORKNUM, blk).recent_buffer;
+	if (BufferIsValid(*buffer))
+		ecp_buffer_warm_page(*buffer, SizeOfPageHeaderData +
+							 sizeof(ItemIdData) * (offset - 1), sizeof(ItemIdData));
+}
+
+void
+ecp_heap_prefetch_row(uint64 item)
+{
+	Buffer		buffer = heap_buffers[EcpItemBlock(item) % HEAP_BUFFERS];
+	OffsetNumber offset = EcpItemOffset(item);
+	Page		page;
+
+	if (!BufferIsValid(buffer) || offset == InvalidOffsetNumber ||
+		offset > MaxHeapTuplesPerPage)
+		return;
+
+	/* the buffer may have another page by now: nothing depends on it */
+	page = BufferGetPage(buffer);
+	__builtin_prefetch(page + ItemIdGetOffset(PageGetItemId(page, offset)) %
+					   BLCKSZ);
+}
+
+/*
+ * A row, the taken-th, will be fetched, and then probably the n that follow, which are
+ * "next".  Prefetch their pages, ten at a time since more may not be wanted, and each
+ * row shortly before it is fetched.
+ */
+void
+ecp_heap_prefetch_next(Relation heap, const EcpRanked *next, Size n, uint64 taken)
+{
+	int			place = (taken - 1) % HEAP_PAGES;
+	Size		end = Min(HEAP_PAGES - 1 - place, n);
+
+	Assert(taken > 0);
+	if (place == 0)
+	{
+		for (Size i = 0; i < end; i++)
+			ecp_heap_prefetch_page(heap, next[i].item);
+		for (Size i = 0; i < Min(ECP_HEAP_AHEAD, end); i++)
+			ecp_heap_prefetch_row(next[i].item);
+	}
+	if (ECP_HEAP_AHEAD < end)
+		ecp_heap_prefetch_row(next[ECP_HEAP_AHEAD].item);
 }

@@ -17,7 +17,7 @@
 #include "utils/rel.h"
 #include "vector/vector_distance.h"
 
-/* ecp_table_row.c: the exact rank of a row whose vector only the table has */
+/* The exact rank of a row whose vector only the table has */
 
 typedef struct EcpTableRow EcpTableRow;
 
@@ -94,7 +94,7 @@ extern bool ecp_rerank_take(EcpRerank *rerank, EcpTopk *bounds,
 /* A row that was taken waits again. */
 extern void ecp_rerank_put_back(EcpRerank *rerank, const EcpRanked *row);
 
-/* ecp_row_test.c: will the executor keep a row that a scan returns? */
+/* ecp_scan.c: will the executor keep a row that a scan returns? */
 
 typedef struct EcpRowTest EcpRowTest;
 
@@ -113,7 +113,7 @@ extern void ecp_row_test_free(EcpRowTest *test);
 extern bool ecp_row_test_passes(EcpRowTest *test, bool recheck);
 
 /*
- * ecp_heap_prefetch.c: prefetching pages of the table before the executor fetches rows
+ * Prefetching pages of the table before the executor fetches rows
  * from them.
  */
 

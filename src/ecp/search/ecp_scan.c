@@ -13,6 +13,22 @@
  * Distances are exact, so the executor is never asked to recheck the order.
  * In an index-only scan, ecp_index_only.c makes rows of what the search finds.
  *
+ * A scan in strict order cannot return a row that turns up when farther ones have been
+ * returned.  It therefore holds rows back until it knows as many as a LIMIT asks for
+ * (ecp_search.c).  Only the executor would know which of them a condition outside the
+ * index discards, or are not visible.  So EcpRowTest does what it does: fetch the row,
+ * and evaluate the conditions of the node.  Those that fail are not returned; those
+ * that pass are fetched and checked once more.  The conditions are evaluated in a
+ * context of our own, whose memory is reset for each row.  Which rows they are
+ * evaluated for is as undefined as with any other scan.  Rows that they discard are
+ * counted for EXPLAIN ANALYZE.
+ *
+ * EXPLAIN ANALYZE shows figures of a scan from PostgreSQL 18 on; in older versions use
+ * ecp_last_scan().  They are totals over all loops of the node, in the process that
+ * runs EXPLAIN.  But the rows wanted, the recall and the reason are those of the last.
+ * They are shown with ANALYZE, like the number of index searches: an option of EXPLAIN
+ * would be unknown to a session that has not loaded the extension.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -20,6 +36,7 @@
 #include "access/relscan.h"
 #include "access/tableam.h"
 #include "base/compat.h"
+#include "base/compat.h"		/* says whether there is a hook */
 #include "base/user_index.h"
 #include "catalog/pg_type.h"
 #include "ecp/define/ecp_define.h"
@@ -29,6 +46,7 @@
 #include "ecp/search/ecp_scan.h"
 #include "ecp/search/ecp_search.h"
 #include "executor/executor.h"
+#include "executor/instrument.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "pgstat.h"
@@ -38,6 +56,12 @@
 #include "utils/float.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#ifdef ECP_HAVE_EXPLAIN_HOOK
+#include "access/amapi.h"
+#include "commands/explain.h"
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
+#endif
 
 typedef struct EcpScanOpaqueData
 {
@@ -560,3 +584,148 @@ ecp_last_scan(PG_FUNCTION_ARGS)
 	values[i++] = CStringGetTextDatum(ecp_scan_stop_name(stats->stop));
 	PG_RETURN_DATUM(ecp_user_row(fcinfo, i, values, nulls));
 }
+
+/* ---- will the executor keep a row that a scan returns? ---- */
+
+struct EcpRowTest
+{
+	IndexScanDesc scan;
+	ScanState  *node;
+	ExprState  *recheck;		/* conditions of the index */
+	bool		index_only;
+	ExprContext *context;
+	TupleTableSlot *slot;
+};
+
+EcpRowTest *
+ecp_row_test_create(IndexScanDesc scan, ScanState *node)
+{
+	EState	   *estate = node->ps.state;
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	EcpRowTest *test = palloc0(sizeof(EcpRowTest));
+
+	test->scan = scan;
+	test->node = node;
+	test->index_only = IsA(node, IndexOnlyScanState);
+	test->recheck = test->index_only ?
+		castNode(IndexOnlyScanState, node)->recheckqual :
+		castNode(IndexScanState, node)->indexqualorig;
+	test->context = CreateExprContext(estate);
+	/* of the kind for which the conditions were compiled */
+	test->slot = MakeSingleTupleTableSlot(node->ss_ScanTupleSlot->tts_tupleDescriptor,
+										  node->ss_ScanTupleSlot->tts_ops);
+	MemoryContextSwitchTo(old);
+	return test;
+}
+
+void
+ecp_row_test_free(EcpRowTest *test)
+{
+	ExecDropSingleTupleTableSlot(test->slot);
+	FreeExprContext(test->context, true);
+	pfree(test);
+}
+
+/* The row's values into the slot; false if it is not visible. */
+static bool
+test_fetch(EcpRowTest *test)
+{
+	IndexScanDesc scan = test->scan;
+	ItemPointerData tid = scan->xs_heaptid;
+	bool		found;
+
+	if (test->index_only)
+	{
+		ExecForceStoreHeapTuple(scan->xs_hitup, test->slot, false);
+		return true;
+	}
+	/* it moves the TID along a HOT chain */
+	found = index_fetch_heap(scan, test->slot);
+	scan->xs_heaptid = tid;
+	return found;
+}
+
+bool
+ecp_row_test_passes(EcpRowTest *test, bool recheck)
+{
+	bool		passes = false;
+
+	ResetExprContext(test->context);
+	test->context->ecxt_scantuple = test->slot;
+	if (!test_fetch(test))
+		return false;
+	if (recheck && !ExecQual(test->recheck, test->context))
+		InstrCountFiltered2(&test->node->ps, 1);
+	else if (!ExecQual(test->node->ps.qual, test->context))
+		InstrCountFiltered1(&test->node->ps, 1);
+	else
+		passes = true;
+	ExecClearTuple(test->slot);
+	return passes;
+}
+
+/* ---- what EXPLAIN ANALYZE shows ---- */
+
+#ifdef ECP_HAVE_EXPLAIN_HOOK
+
+static explain_per_node_hook_type explain_next_hook = NULL;
+
+/* The index scan of a node, or NULL if there is none or not one of ours. */
+static IndexScanDesc
+explain_scan_of(PlanState *planstate)
+{
+	IndexScanDesc scan = NULL;
+
+	if (IsA(planstate, IndexScanState))
+		scan = castNode(IndexScanState, planstate)->iss_ScanDesc;
+	else if (IsA(planstate, IndexOnlyScanState))
+		scan = castNode(IndexOnlyScanState, planstate)->ioss_ScanDesc;
+	if (scan == NULL ||
+		scan->indexRelation->rd_indam->amgettuple != ecpgettuple)
+		return NULL;
+	return scan;
+}
+
+static void
+explain_node(PlanState *planstate, List *ancestors, const char *relationship,
+			 const char *plan_name, ExplainState *es)
+{
+	IndexScanDesc scan = es->analyze ? explain_scan_of(planstate) : NULL;
+
+	if (explain_next_hook)
+		explain_next_hook(planstate, ancestors, relationship, plan_name, es);
+	if (scan != NULL)
+	{
+		EcpSearchStats stats;
+
+		ecp_scan_totals(scan, &stats);
+		if (stats.wanted > 0 || es->format != EXPLAIN_FORMAT_TEXT)
+			ExplainPropertyUInteger("Rows Wanted", NULL, stats.wanted, es);
+		ExplainPropertyUInteger("Clusters Probed", NULL, stats.clusters, es);
+		if (stats.skipped > 0 || es->format != EXPLAIN_FORMAT_TEXT)
+			ExplainPropertyUInteger("Clusters Skipped", NULL, stats.skipped,
+									es);
+		ExplainPropertyUInteger("Vectors Scanned", NULL, stats.vectors, es);
+		if (stats.reranked > 0 || es->format != EXPLAIN_FORMAT_TEXT)
+			ExplainPropertyUInteger("Vectors Reranked", NULL, stats.reranked,
+									es);
+		if (stats.filtered > 0 || es->format != EXPLAIN_FORMAT_TEXT)
+			ExplainPropertyUInteger("Vectors Filtered", NULL, stats.filtered,
+									es);
+		if (stats.dropped > 0 || es->format != EXPLAIN_FORMAT_TEXT)
+			ExplainPropertyUInteger("Rows Dropped", NULL, stats.dropped, es);
+		if (stats.recall > 0 || es->format != EXPLAIN_FORMAT_TEXT)
+			ExplainPropertyFloat("Estimated Recall", NULL, stats.recall, 3, es);
+		ExplainPropertyText("Search Ended By",
+							ecp_scan_stop_name(stats.stop), es);
+	}
+}
+
+void
+ecp_explain_init(void)
+{
+	explain_next_hook = explain_per_node_hook;
+	explain_per_node_hook = explain_node;
+}
+
+#endif							/* ECP_HAVE_EXPLAIN_HOOK */

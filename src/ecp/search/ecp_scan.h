@@ -108,7 +108,7 @@ extern void ecp_index_only_free(EcpIndexOnly *ret);
 
 extern bool ecpcanreturn(Relation index, int attno);
 
-/* ecp_explain.c: what EXPLAIN ANALYZE says of a scan */
+/* What EXPLAIN ANALYZE says of a scan. */
 
 #ifdef ECP_HAVE_EXPLAIN_HOOK
 extern void ecp_explain_init(void);

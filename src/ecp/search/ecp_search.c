@@ -29,7 +29,7 @@
  * bounds what may wait; beyond it rows are taken before more are read.
  *
  * Rows that the executor will discard count for no LIMIT.  Where we can tell which
- * (ecp_row_test.c), they are tested as they are taken, and the others are held back
+ * (ecp_scan.c), they are tested as they are taken, and the others are held back
  * until there are enough (search_take_held()).
  *
  * With a radius, only rows within it become candidates, and the first window

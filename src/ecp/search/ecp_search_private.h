@@ -64,7 +64,7 @@ typedef struct EcpSearchQuery
 	bool		is_null;		/* distances are NULL */
 } EcpSearchQuery;
 
-/* The time that a search has; ecp_budget.c. */
+/* The time that a search has; ecp_search_begin.c. */
 typedef struct EcpSearchBudget
 {
 	double		ms;				/* 0: no limit */

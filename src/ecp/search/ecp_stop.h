@@ -146,7 +146,7 @@ ecp_stop_growth(const EcpMetaPageData *meta)
 	return Max(growth, 1);
 }
 
-/* ecp_target.c: from a recall target to what a search reads */
+/* From a recall target to what a search reads. */
 
 /* Rows that are asked for, as far as a search knows, if there is no LIMIT. */
 #define ECP_TARGET_K		10
