@@ -7,7 +7,7 @@
  * so that a scan with "WHERE tenant = 42" skips other rows without computing
  * their distance or visiting the table.
  *
- * Of most kinds a row has a key, an unsigned integer of 1, 2, 4 or 8 bytes, in the
+ * For most kinds a row has a key, an unsigned integer of 1, 2, 4 or 8 bytes, in the
  * order of the values, as the kind of the column says.  A key of some kinds
  * represents several values (the first half of a uuid, the hash or the first bytes
  * of a text).  Arrays and jsonb are sets of tags instead (ecp_tags.c).

@@ -127,7 +127,7 @@ extern bool ecp_tags_condition_add(EcpTagsCondition *condition,
 								   const ScanKeyData *key);
 
 /*
- * Of up to 64 sets that follow each other, a bit for each that may fulfil the
+ * A bit for each of up to 64 sets that follow each other which may fulfil the
  * conditions.
  */
 extern uint64 ecp_tags_match(const EcpTagsCondition *condition,
@@ -203,7 +203,7 @@ extern bool ecp_attr_is_exact(const EcpAttrDesc *desc, int a, Datum value);
 /* The value of a key, of such a kind. */
 extern Datum ecp_attr_value(int kind, uint64 key);
 
-/* A key of so many bytes, which need not be aligned, as in a row. */
+/* A key of this number of bytes, which need not be aligned, as in a row. */
 extern uint64 ecp_attr_read_key(const char *from, int width);
 
 /* The key of a slot's attribute a, which is not NULL and no set of tags. */
@@ -221,7 +221,7 @@ typedef struct EcpAttrFilter EcpAttrFilter;
 
 /*
  * The conditions of a scan on attributes, from its scan keys (those on the
- * vector are passed over), in the current memory context; NULL if there is
+ * vector are skipped), in the current memory context; NULL if there is
  * none.  *never is set if no row can fulfil them, *recheck if rows that do
  * must be checked by the executor.
  */
@@ -231,7 +231,7 @@ extern EcpAttrFilter *ecp_attr_filter_create(Relation index,
 											 bool *recheck);
 
 /*
- * Of the first n slots of an entry page, those that are live and fulfil the
+ * Those of the first n slots of an entry page that are live and fulfil the
  * conditions; passed has geo->live_words words.  Returns how many were live.
  */
 extern int	ecp_attr_filter_page(const EcpAttrFilter *filter,
@@ -256,7 +256,7 @@ typedef struct EcpAttrLeaf EcpAttrLeaf;
 extern EcpAttrLeaf *ecp_attr_leaf_create(const EcpAttrDesc *desc, int a,
 										 const ScanKeyData *key, bool negated);
 
-/* Of n <= 64 slots of an entry page, those that fulfil it. */
+/* Those of n <= 64 slots of an entry page that fulfil it. */
 extern uint64 ecp_attr_leaf_match(const EcpAttrLeaf *leaf,
 								  const EcpGeometry *geo,
 								  const EcpEntryView *view, int first, int n);
@@ -271,7 +271,7 @@ extern const char *ecp_attr_tree_operator(int kind, int strategy);
 extern EcpAttrTree *ecp_attr_tree_create(const EcpAttrDesc *desc,
 										 const ScanKeyData *key);
 
-/* Of n <= 64 slots of an entry page, those that fulfil the condition. */
+/* Those of n <= 64 slots of an entry page that fulfil the condition. */
 extern uint64 ecp_attr_tree_match(const EcpAttrTree *tree,
 								  const EcpGeometry *geo,
 								  const EcpEntryView *view, int first, int n);

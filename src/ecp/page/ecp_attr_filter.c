@@ -15,7 +15,7 @@
  * equal, and the executor rechecks the rows.  Sets of tags have conditions of their
  * own (ecp_tags.c).  Conditions below OR are trees of such (ecp_attr_tree.c).
  *
- * ecp_scan.c makes a filter of the scan keys, and ecp_search_page.c applies it.
+ * ecp_scan.c makes a filter of the scan keys, and ecp_candidates.c applies it.
  *
  *-------------------------------------------------------------------------
  */
@@ -566,7 +566,7 @@ attr_in_ranges(const AttrCondition *condition, uint64 key)
 }
 
 /*
- * Of up to 64 slots, a bit for each whose key is in the condition's ranges.
+ * A bit for each of up to 64 slots whose key is in the condition's ranges.
  * One range, the common case, is one subtraction and comparison a key.
  */
 #define ATTR_MATCH_FUNCTION(name, type) \
@@ -613,7 +613,7 @@ attr_match_keys(const AttrCondition *condition, const char *keys, int width,
 	}
 }
 
-/* Of up to 64 slots, a bit for each where an attribute is NULL: mostly none. */
+/* A bit for each of up to 64 slots where an attribute is NULL: mostly none. */
 static uint64
 attr_nulls(const uint8 *nulls, int att, int n)
 {

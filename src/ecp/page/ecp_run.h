@@ -200,7 +200,7 @@ typedef struct EcpClusterSize
 	uint32		nslots;
 	uint32		npages;
 	uint32		nrows_about;	/* if no row was inserted but by flushes */
-	uint32		nrows_had;		/* at least so many at some time */
+	uint32		nrows_had;		/* at least, at some time */
 	uint32		nlive;			/* only if counted */
 	bool		has_holes;		/* VACUUM may have freed many slots */
 } EcpClusterSize;

@@ -10,8 +10,8 @@
  * for equality (floats, times), or that have both values in every cluster.
  *
  * Summaries are on pages of the node above their clusters (ecp_page.h); the README
- * says who writes them ("Key attributes").  Where a search uses them, it passes
- * over clusters without a match (ecp_probe.c).
+ * says who writes them ("Key attributes").  Where a search uses them, it skips
+ * clusters without a match (ecp_probe.c).
  *
  *-------------------------------------------------------------------------
  */

@@ -16,7 +16,7 @@
  * - clusters that are not in memory are prefetched if they are likely to be
  *	 read.
  *
- * Where conditions leave few rows, clusters without a match are passed over, by
+ * Where conditions leave few rows, clusters without a match are skipped, by
  * their summaries.
  *
  * Clusters are read in the order of the descent, no matter which are in memory:
@@ -594,7 +594,7 @@ ecp_probe_is_cold(void)
 }
 
 /*
- * Read the next one of the clusters and buffers taken, or pass over it; then its
+ * Read the next one of the clusters and buffers taken, or skip it; then its
  * rows are returned, as many as its leader says, else 0.
  */
 uint32

@@ -12,7 +12,9 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
 #include "utils/snapshot.h"
+#include "vector/vector_codes.h"
 #include "vector/vector_distance.h"
+#include "vector/vector_nibbles.h"
 
 /* ecp_cache.c: nodes of the leader tree, cached by the backend */
 
@@ -151,7 +153,7 @@ typedef struct EcpProbe
 	EcpProbePage page;			/* the callback */
 	void	   *page_arg;
 	const EcpClusterRef *ref;	/* cluster that is being read */
-	uint64		clusters;		/* figures: read, or passed over */
+	uint64		clusters;		/* figures: read, or skipped */
 	uint64		skipped;		/* of them, without a match by their summaries */
 	uint64		pages;
 
@@ -187,6 +189,56 @@ extern void ecp_probe_pause(EcpProbe *probe);
 extern bool ecp_probe_is_cold(void);
 extern Buffer ecp_probe_buffer(EcpProbe *probe, const EcpProbeRun *run,
 							   int kind, uint32 pageno, Page *page);
+
+/* ecp_near.c: rows of a page compared with a query */
+
+/* A query, by what an index has of the vectors of rows. */
+typedef struct EcpPageQuery
+{
+	const EcpIndexState *state;
+	EcpQuery   *exact;
+	EcpCodeQuery *codes;		/* or NULL: rows have exact vectors, */
+	EcpNibblesQuery *nibbles;	/* or this: codes of four bits are all */
+} EcpPageQuery;
+
+/* Where to put what is found; room for whole words of slots. */
+typedef struct EcpNear
+{
+	uint64	   *words;			/* in PARTS: slots that are not above the
+								 * limit */
+	float8	   *ranks;			/* or lower bounds of them */
+	float8	   *estimates;		/* of nibbles */
+} EcpNear;
+
+/* With codes: bounds of the word that begins with this slot. */
+#define EcpNearBounds(near, slot)	((float4 *) ((near)->ranks + (slot)))
+
+/*
+ * Compare the live ones of the first n slots of a page with a query.  Returns the words
+ * of those that have ranks: all, or in PARTS those that are not above the limit.  Only
+ * codes need the rank of the cluster's leader.
+ */
+extern const uint64 *ecp_page_near(const EcpPageQuery *query, const EcpEntryView *view,
+								   float4 leader_rank, const uint64 *live, int n,
+								   float8 limit, const EcpNear *near);
+
+/* What an entry page has of its rows, while their vectors are read from others. */
+typedef struct EcpVectorPart
+{
+	uint64	   *live;
+	ItemPointerData *tids;
+	uint32	   *factors[ECP_FACTORS_MAX];
+	char	   *vector;			/* one that spans pages */
+} EcpVectorPart;
+
+extern EcpVectorPart *ecp_vector_part_create(const EcpGeometry *geo);
+extern void ecp_vector_part_set(EcpVectorPart *part, const EcpGeometry *geo,
+								const EcpEntryView *view, const uint64 *live, int n);
+
+/* Ranks of the live ones among slots first .. first + n - 1 of a run, no page locked. */
+extern void ecp_vector_part_near(EcpProbe *probe, const EcpPageQuery *query,
+								 const EcpVectorPart *part, const EcpProbeRun *run,
+								 uint32 first, int n, float8 *ranks);
 
 /* Clusters and buffers taken and not read yet; is a buffer the next? */
 #define EcpProbeWaiting(probe)	((probe)->nrefs - (probe)->next_ref)

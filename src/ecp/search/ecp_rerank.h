@@ -17,20 +17,12 @@
 #include "utils/rel.h"
 #include "vector/vector_distance.h"
 
-/* The exact rank of a row whose vector only the table has */
-
+/* Where the exact ranks of rows come from whose vectors only the table has. */
 typedef struct EcpTableRow EcpTableRow;
 
 /* For the rows of a scan; in the current memory context. */
 extern EcpTableRow *ecp_table_row_create(IndexScanDesc scan);
 extern void ecp_table_row_free(EcpTableRow *row);
-
-/*
- * The rank of the row with the TID of an EcpRanked's item; false if the scan's
- * snapshot does not see it.
- */
-extern bool ecp_table_row_rank(EcpTableRow *row, const EcpMetaPageData *meta,
-							   uint64 item, const EcpQuery *query, float8 *rank);
 
 /* An entry page whose rows were given numbers from "first" on. */
 typedef struct EcpCodePage
@@ -94,28 +86,7 @@ extern bool ecp_rerank_take(EcpRerank *rerank, EcpTopk *bounds,
 /* A row that was taken waits again. */
 extern void ecp_rerank_put_back(EcpRerank *rerank, const EcpRanked *row);
 
-/* ecp_scan.c: will the executor keep a row that a scan returns? */
-
-typedef struct EcpRowTest EcpRowTest;
-
-/*
- * For the scan of a plan's node, an IndexScan or IndexOnlyScan; lives in the memory
- * of the executor, until ecp_row_test_free().
- */
-extern EcpRowTest *ecp_row_test_create(IndexScanDesc scan, ScanState *node);
-extern void ecp_row_test_free(EcpRowTest *test);
-
-/*
- * Is the row with scan->xs_heaptid visible, and does it fulfil the conditions of
- * the node?  With "recheck" also those of the index.  Of an index-only scan, its
- * values are in scan->xs_hitup.  The executor looks again.
- */
-extern bool ecp_row_test_passes(EcpRowTest *test, bool recheck);
-
-/*
- * Prefetching pages of the table before the executor fetches rows
- * from them.
- */
+/* Prefetching pages of the table before the executor fetches rows from them. */
 
 /* Rows that are prefetched before they are fetched. */
 #define ECP_HEAP_AHEAD		2

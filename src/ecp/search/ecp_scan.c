@@ -36,7 +36,6 @@
 #include "access/relscan.h"
 #include "access/tableam.h"
 #include "base/compat.h"
-#include "base/compat.h"		/* says whether there is a hook */
 #include "base/user_index.h"
 #include "catalog/pg_type.h"
 #include "ecp/define/ecp_define.h"
@@ -62,6 +61,17 @@
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
 #endif
+
+/* Will the executor keep a row that a scan returns? */
+typedef struct EcpRowTest
+{
+	IndexScanDesc scan;
+	ScanState  *node;
+	ExprState  *recheck;		/* conditions of the index */
+	bool		index_only;
+	ExprContext *context;
+	TupleTableSlot *slot;
+} EcpRowTest;
 
 typedef struct EcpScanOpaqueData
 {
@@ -162,6 +172,7 @@ static void
 scan_set_query(IndexScanDesc scan)
 {
 	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+	EcpSearchRequest *request = ecp_search_request(so->search);
 	bool		ordered = scan->numberOfOrderBys > 0;
 
 	so->query = (Datum) 0;
@@ -172,7 +183,7 @@ scan_set_query(IndexScanDesc scan)
 		so->query = scan->orderByData->sk_argument;
 		so->query_isnull = (scan->orderByData->sk_flags & SK_ISNULL) != 0;
 	}
-	ecp_search_set_radius(so->search, get_float8_infinity());
+	request->radius = get_float8_infinity();
 	for (int i = 0; i < scan->numberOfKeys; i++)
 	{
 		ScanKey		key = &scan->keyData[i];
@@ -206,7 +217,9 @@ scan_set_query(IndexScanDesc scan)
 		}
 		so->query = centre;
 		so->query_isnull = false;
-		ecp_search_set_radius(so->search, DatumGetFloat8(radius));
+		/* NaN is greater than all numbers, and so is no limit either */
+		request->radius = isnan(DatumGetFloat8(radius)) ?
+			get_float8_infinity() : DatumGetFloat8(radius);
 	}
 }
 
@@ -256,7 +269,7 @@ ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 	if (scan->xs_want_itup && so->only == NULL)
 	{
 		so->only = ecp_index_only_create(scan);
-		ecp_search_set_located(so->search);
+		ecp_search_request(so->search)->located = true;
 	}
 	if (orderbys && norderbys > 0)
 		memmove(scan->orderByData, orderbys, norderbys * sizeof(ScanKeyData));
@@ -267,11 +280,9 @@ ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 
 	MemoryContextReset(so->context);
 	old = MemoryContextSwitchTo(so->context);
-	ecp_search_set_filter(so->search,
-						  ecp_attr_filter_create(scan->indexRelation,
-												 scan->keyData,
-												 scan->numberOfKeys,
-												 &so->never, &so->recheck));
+	ecp_search_request(so->search)->filter =
+		ecp_attr_filter_create(scan->indexRelation, scan->keyData,
+							   scan->numberOfKeys, &so->never, &so->recheck);
 	scan_set_query(scan);
 	MemoryContextSwitchTo(old);
 }
@@ -291,6 +302,82 @@ ecp_scan_set_test(IndexScanDesc scan, EcpScanTest test, void *arg)
 	so->own_arg = arg;
 }
 
+/*
+ * For the scan of a plan's node, an IndexScan or IndexOnlyScan; lives in the memory
+ * of the executor, until row_test_free().
+ */
+static EcpRowTest *
+row_test_create(IndexScanDesc scan, ScanState *node)
+{
+	EState	   *estate = node->ps.state;
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	EcpRowTest *test = palloc0(sizeof(EcpRowTest));
+
+	test->scan = scan;
+	test->node = node;
+	test->index_only = IsA(node, IndexOnlyScanState);
+	test->recheck = test->index_only ?
+		castNode(IndexOnlyScanState, node)->recheckqual :
+		castNode(IndexScanState, node)->indexqualorig;
+	test->context = CreateExprContext(estate);
+	/* of the kind for which the conditions were compiled */
+	test->slot = MakeSingleTupleTableSlot(node->ss_ScanTupleSlot->tts_tupleDescriptor,
+										  node->ss_ScanTupleSlot->tts_ops);
+	MemoryContextSwitchTo(old);
+	return test;
+}
+
+static void
+row_test_free(EcpRowTest *test)
+{
+	ExecDropSingleTupleTableSlot(test->slot);
+	FreeExprContext(test->context, true);
+	pfree(test);
+}
+
+/* The row's values into the slot; false if it is not visible. */
+static bool
+row_test_fetch(EcpRowTest *test)
+{
+	IndexScanDesc scan = test->scan;
+	ItemPointerData tid = scan->xs_heaptid;
+	bool		found;
+
+	if (test->index_only)
+	{
+		ExecForceStoreHeapTuple(scan->xs_hitup, test->slot, false);
+		return true;
+	}
+	/* it moves the TID along a HOT chain */
+	found = index_fetch_heap(scan, test->slot);
+	scan->xs_heaptid = tid;
+	return found;
+}
+
+/*
+ * Is the row with scan->xs_heaptid visible, and does it fulfil the conditions of
+ * the node?  With "recheck" also those of the index.  The values of an index-only scan
+ * are in scan->xs_hitup.  The executor looks again.
+ */
+static bool
+row_test_passes(EcpRowTest *test, bool recheck)
+{
+	bool		passes = false;
+
+	ResetExprContext(test->context);
+	test->context->ecxt_scantuple = test->slot;
+	if (!row_test_fetch(test))
+		return false;
+	if (recheck && !ExecQual(test->recheck, test->context))
+		InstrCountFiltered2(&test->node->ps, 1);
+	else if (!ExecQual(test->node->ps.qual, test->context))
+		InstrCountFiltered1(&test->node->ps, 1);
+	else
+		passes = true;
+	ExecClearTuple(test->slot);
+	return passes;
+}
+
 /* Will the executor keep the row with this TID?  For the search. */
 static bool
 scan_test(void *arg, ItemPointer tid, float8 rank)
@@ -304,10 +391,10 @@ scan_test(void *arg, ItemPointer tid, float8 rank)
 	if (so->own_test)
 		return so->own_test(so->own_arg, scan, rank);
 	if (so->test == NULL)
-		so->test = ecp_row_test_create(scan, so->limit.scan);
+		so->test = row_test_create(scan, so->limit.scan);
 	if (so->only && !ecp_index_only_row(so->only, scan, so->search))
 		return false;
-	return ecp_row_test_passes(so->test, so->recheck);
+	return row_test_passes(so->test, so->recheck);
 }
 
 /* Tell the search what the plan says of the rows that are wanted. */
@@ -315,6 +402,7 @@ static void
 scan_set_limit(IndexScanDesc scan)
 {
 	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+	EcpSearchRequest *request = ecp_search_request(so->search);
 	EcpScanLimit *limit = &so->limit;
 	bool		testable;
 
@@ -329,11 +417,13 @@ scan_set_limit(IndexScanDesc scan)
 	testable = limit->scan != NULL || so->own_test != NULL;
 	limit->filtered |= limit->tested && !testable;
 	so->follows = limit->filtered || limit->immediate;
-	ecp_search_set_limit(so->search, limit->rows, limit->filtered,
-						 limit->immediate);
-	ecp_search_set_test(so->search, testable ? scan_test : NULL, scan,
-						testable && (limit->tested || so->own_test != NULL),
-						so->own_test != NULL);
+	request->limit = limit->rows;
+	request->filtered = limit->filtered;
+	request->immediate = limit->immediate;
+	request->test = testable ? scan_test : NULL;
+	request->test_arg = scan;
+	request->tested = testable && (limit->tested || so->own_test != NULL);
+	request->grouped = so->own_test != NULL;
 }
 
 /* Has the answer been found already? */
@@ -355,13 +445,14 @@ static void
 scan_search(IndexScanDesc scan)
 {
 	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+	EcpSearchRequest *request = ecp_search_request(so->search);
 
 	pgstat_count_index_scan(scan->indexRelation);
 	ecp_count_index_search(scan);
-	ecp_search_set_ordered(so->search, scan->numberOfOrderBys > 0);
-	ecp_search_set_heap(so->search, so->only == NULL ?
-						scan->heapRelation : NULL);
-	ecp_search_set_table(so->search, so->table);
+	request->unordered = scan->numberOfOrderBys == 0;
+	request->heap = so->only == NULL && ecp_heap_prefetch_helps(scan->heapRelation) ?
+		scan->heapRelation : NULL;
+	request->table = so->table;
 	ecp_search_start(so->search, scan->xs_snapshot,
 					 so->query, so->query_isnull);
 	so->started = true;
@@ -505,7 +596,7 @@ ecpendscan(IndexScanDesc scan)
 	if (so->only)
 		ecp_index_only_free(so->only);
 	if (so->test)
-		ecp_row_test_free(so->test);
+		row_test_free(so->test);
 	ecp_table_row_free(so->table);
 	ecp_search_free(so->search);
 	MemoryContextDelete(so->context);
@@ -583,85 +674,6 @@ ecp_last_scan(PG_FUNCTION_ARGS)
 	values[i++] = Int64GetDatum(stats->dropped);
 	values[i++] = CStringGetTextDatum(ecp_scan_stop_name(stats->stop));
 	PG_RETURN_DATUM(ecp_user_row(fcinfo, i, values, nulls));
-}
-
-/* ---- will the executor keep a row that a scan returns? ---- */
-
-struct EcpRowTest
-{
-	IndexScanDesc scan;
-	ScanState  *node;
-	ExprState  *recheck;		/* conditions of the index */
-	bool		index_only;
-	ExprContext *context;
-	TupleTableSlot *slot;
-};
-
-EcpRowTest *
-ecp_row_test_create(IndexScanDesc scan, ScanState *node)
-{
-	EState	   *estate = node->ps.state;
-	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
-	EcpRowTest *test = palloc0(sizeof(EcpRowTest));
-
-	test->scan = scan;
-	test->node = node;
-	test->index_only = IsA(node, IndexOnlyScanState);
-	test->recheck = test->index_only ?
-		castNode(IndexOnlyScanState, node)->recheckqual :
-		castNode(IndexScanState, node)->indexqualorig;
-	test->context = CreateExprContext(estate);
-	/* of the kind for which the conditions were compiled */
-	test->slot = MakeSingleTupleTableSlot(node->ss_ScanTupleSlot->tts_tupleDescriptor,
-										  node->ss_ScanTupleSlot->tts_ops);
-	MemoryContextSwitchTo(old);
-	return test;
-}
-
-void
-ecp_row_test_free(EcpRowTest *test)
-{
-	ExecDropSingleTupleTableSlot(test->slot);
-	FreeExprContext(test->context, true);
-	pfree(test);
-}
-
-/* The row's values into the slot; false if it is not visible. */
-static bool
-test_fetch(EcpRowTest *test)
-{
-	IndexScanDesc scan = test->scan;
-	ItemPointerData tid = scan->xs_heaptid;
-	bool		found;
-
-	if (test->index_only)
-	{
-		ExecForceStoreHeapTuple(scan->xs_hitup, test->slot, false);
-		return true;
-	}
-	/* it moves the TID along a HOT chain */
-	found = index_fetch_heap(scan, test->slot);
-	scan->xs_heaptid = tid;
-	return found;
-}
-
-bool
-ecp_row_test_passes(EcpRowTest *test, bool recheck)
-{
-	bool		passes = false;
-
-	ResetExprContext(test->context);
-	test->context->ecxt_scantuple = test->slot;
-	if (!test_fetch(test))
-		return false;
-	if (recheck && !ExecQual(test->recheck, test->context))
-		InstrCountFiltered2(&test->node->ps, 1);
-	else if (!ExecQual(test->node->ps.qual, test->context))
-		InstrCountFiltered1(&test->node->ps, 1);
-	else
-		passes = true;
-	ExecClearTuple(test->slot);
-	return passes;
 }
 
 /* ---- what EXPLAIN ANALYZE shows ---- */

@@ -29,8 +29,8 @@ typedef struct EcpScanLimit
 /*
  * Find the LIMIT above a scan that is about to return its first row, or its
  * first since a rescan: all that it needs are the nearest "rows", with WITH TIES
- * and under an incremental sort also their ties.  If "filtered", so many must
- * be left of what the scan returns.  False, and rows = 0, if there is none, or
+ * and under an incremental sort also their ties.  If "filtered", that
+ * number must be left of what the scan returns.  False, and rows = 0, if there is none, or
  * if there are nodes between that need all rows.  Below a Merge Append each scan is
  * told the number for all.
  *
@@ -39,7 +39,7 @@ typedef struct EcpScanLimit
 extern bool ecp_limit_of(IndexScanDesc scan, EcpScanLimit *limit);
 
 /*
- * Of "rows", those that have reached the LIMIT: from all scans below it, and
+ * How many of "rows" have reached the LIMIT: from all scans below it, and
  * without those that nodes between have collected, if not "immediate".
  */
 extern uint64 ecp_limit_passed(const EcpScanLimit *limit);

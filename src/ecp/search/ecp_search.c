@@ -13,7 +13,7 @@
  *				"probes" clusters, then 2, 4, 8 ... times as many
  *	 cluster	its runs one after the other
  *	 page		one kernel call on the page itself, under its share lock;
- *				ecp_probe.c brings the pages, ecp_search_page.c takes the rows
+ *				ecp_probe.c brings the pages, ecp_candidates.c takes the rows
  *	 row		live slots become candidates {rank, TID} in an EcpTopk
  *
  * Conditions on key attributes (ecp_attr_filter.c) are checked before anything else
@@ -48,7 +48,6 @@
 
 #include <math.h>
 
-#include "base/spare.h"
 #include "base/topk.h"
 #include "ecp/define/ecp_define.h"
 #include "ecp/page/ecp_attr.h"
@@ -67,175 +66,14 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
-/* Under a filter, windows are for so many times the rows that are returned. */
+/* Under a filter, windows are for this multiple of the rows that are returned. */
 #define SEARCH_FILTER_AHEAD		4.0
 
 /*
- * And so many where one row of each group is wanted: a group has few rows as near as
+ * The same where one row of each group is wanted: a group has few rows as near as
  * the last of the answer, and a cluster that is not read often has all of them.
  */
 #define SEARCH_GROUPS_AHEAD		2.0
-
-/* Rows that are sorted at first. */
-#define ECP_SEARCH_BATCH		16
-
-EcpSearchStats ecp_search_last;
-
-/* The search that these figures are of; perhaps it is no more. */
-static const EcpSearch *search_noted;
-
-/* A search that has ended, whose memory the next one takes over. */
-static EcpSpare search_spare;
-
-static EcpSearch *
-search_allocate(void)
-{
-	MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext,
-												 "ecp search memory",
-												 ALLOCSET_SMALL_SIZES);
-	EcpSearch  *search = MemoryContextAllocZero(memory, sizeof(EcpSearch));
-
-	search->memory = memory;
-	search->context = AllocSetContextCreate(memory, "ecp search",
-											ALLOCSET_DEFAULT_SIZES);
-	ecp_topk_init(&search->rows, memory, ECP_SEARCH_BATCH);
-	ecp_topk_init(&search->hold.rows, memory, ECP_SEARCH_BATCH);
-	search->probe.state = &search->state;
-	search->probe.page = ecp_search_page_read;
-	search->probe.page_arg = search;
-	return search;
-}
-
-/*
- * A search of an index, in the current memory context.  It can be started
- * any number of times.
- */
-EcpSearch *
-ecp_search_create(Relation index)
-{
-	EcpSearch  *search = ecp_spare_take(&search_spare);
-
-	if (search == NULL)
-		search = search_allocate();
-	search->state_valid = false;
-	search->request.filter = NULL;
-	search->request.heap = NULL;
-	search->request.located = search->request.unordered = false;
-	search->request.radius = get_float8_infinity();
-	search->request.limit = 0;
-	search->request.filtered = search->request.immediate = false;
-	search->request.test = NULL;
-	search->request.tested = search->request.grouped = false;
-	search->request.table = NULL;
-	search->probe.index = index;
-	ecp_probe_init(&search->probe);
-	return search;
-}
-
-/*
- * Begin a search for what is near to "query".  "snapshot" is the one that
- * the rows will be checked with; the same for all searches of "search".
- */
-void
-ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
-				 bool isnull)
-{
-	MemoryContext old;
-
-	Assert(snapshot != NULL);
-
-	ecp_search_finish(search);
-	ecp_topk_reset(&search->rows, ECP_SEARCH_BATCH);
-	ecp_topk_reset(&search->hold.rows, ECP_SEARCH_BATCH);
-	memset(&search->stats, 0, sizeof(EcpSearchStats));
-	ecp_budget_start(search, isnull);
-	search->stats.index = RelationGetRelid(search->probe.index);
-	search->stats.wanted = search->request.limit;
-	search->probe.snapshot = snapshot;
-	search->probe.clusters = search->probe.skipped = search->probe.pages = 0;
-	search->query.exact = NULL;
-	search->query.bounded = false;
-	search->query.codes = NULL;
-	search->query.nibbles = NULL;
-	ecp_probe_init(&search->probe);
-	if (search->probe.prefetch == 0)
-		search->request.heap = NULL;
-	search->request.iterative = ecp_iterative_scan;
-	/* a NULL query promises all rows, whatever the settings */
-	search->request.max_scan_tuples = isnull ? -1 : ecp_max_scan_tuples;
-	search->returned.last.rank = -get_float8_infinity();
-	search->returned.last.item = 0;
-	search->returned.floor = search->returned.last;
-	search->candidates = search->taken = search->hold.returned = 0;
-	search->hold.active = search->hold.has_next = false;
-	search->ahead.next = search->ahead.n = 0;
-	search->hold.farthest = -get_float8_infinity();
-	search->started = true;
-
-	/* one structure version serves all searches with one snapshot */
-	if (!search->state_valid)
-		ecp_meta_read_state(search->probe.index, &search->state);
-	search->state_valid = true;
-	if (EcpIndexIsEmpty(&search->state))
-	{
-		search->stats.stop = ECP_STOP_CLUSTERS;
-		return;
-	}
-
-	old = MemoryContextSwitchTo(search->context);
-	ecp_search_begin(search, query, isnull);
-	MemoryContextSwitchTo(old);
-}
-
-/* Make the figures so far those that ecp_last_scan() shows. */
-void
-ecp_search_note(EcpSearch *search)
-{
-	search->stats.clusters = search->probe.clusters;
-	search->stats.skipped = search->probe.skipped;
-	search->stats.pages = search->probe.pages;
-	search->stats.reranked = search->query.bounded ? search->rerank.reranked : 0;
-	ecp_search_last = search->stats;
-	/* whatever was read, all rows are as far away */
-	if (search->query.is_null)
-	{
-		ecp_search_last.stop = ECP_STOP_NULL;
-		ecp_search_last.recall = 0;
-	}
-	search_noted = search;
-}
-
-/*
- * End the search that was started, if any; its figures become the backend's
- * last.
- */
-void
-ecp_search_finish(EcpSearch *search)
-{
-	if (!search->started)
-		return;
-	search->started = false;
-	ecp_search_note(search);
-	if (search->descent)
-		ecp_descent_end(search->descent);
-	search->descent = NULL;
-	ecp_topk_unbound(&search->rows);
-	search->rest.active = false;
-	search->rest.nrows = 0;
-	search->left.npages = 0;
-	search->left.nrows = 0;
-	MemoryContextReset(search->context);
-}
-
-void
-ecp_search_free(EcpSearch *search)
-{
-	ecp_search_finish(search);
-	if (search->probe.page_copy)
-		pfree(search->probe.page_copy);
-	search->probe.page_copy = NULL;
-	ecp_spare_give(&search_spare, search, search->memory);
-}
 
 /*
  * Have as many rows been read as ecp.max_scan_tuples allows, or for as long as
@@ -247,8 +85,8 @@ search_is_over(EcpSearch *search)
 {
 	EcpSearchStats *stats = &search->stats;
 
-	if (search->request.max_scan_tuples >= 0 && search->probe.clusters > 0 &&
-		stats->vectors + stats->filtered >= search->request.max_scan_tuples)
+	if (search->max_scan_tuples >= 0 && search->probe.clusters > 0 &&
+		stats->vectors + stats->filtered >= search->max_scan_tuples)
 		stats->stop = ECP_STOP_TUPLES;
 	else if (search->budget.ms > 0 && ecp_budget_is_spent(search))
 		stats->stop = ECP_STOP_TIME;
@@ -273,14 +111,14 @@ search_has_cluster(EcpSearch *search, uint64 n)
 	return search->stats.stop != ECP_STOP_CLUSTERS;
 }
 
-/* Read the next cluster or buffer; the rows of one that is passed over fail. */
+/* Read the next cluster or buffer; the rows of one that is skipped fail. */
 static void
 search_read_cluster(EcpSearch *search)
 {
 	/* reading counts what fails, too */
-	uint32		passed_over = ecp_probe_next(&search->probe);
+	uint32		skipped = ecp_probe_next(&search->probe);
 
-	search->stats.filtered += passed_over;
+	search->stats.filtered += skipped;
 }
 
 /*
@@ -295,7 +133,7 @@ search_read_window(EcpSearch *search, uint64 n, uint64 rows_max)
 
 	search->stats.windows++;
 	while ((n > 0 || EcpProbeAtBuffer(probe)) &&
-		   EcpTopkCount(&search->rows) < rows_max)
+		   EcpTopkCount(&search->rows.candidates) < rows_max)
 	{
 		if (!search_has_cluster(search, n))
 			return;
@@ -321,7 +159,7 @@ search_sum(const EcpSearch *search, int n)
 {
 	const EcpProbe *probe = &search->probe;
 	const EcpMetaPageData *meta = &search->state.meta;
-	float8		kth = search->taken > 0 ? search->hold.farthest : search->nearest.kth;
+	float8		kth = search->rows.taken > 0 ? search->rows.hold.farthest : search->nearest.kth;
 
 	return ecp_stop_gap(&search->place, meta, probe->refs[probe->next_ref].rank,
 						kth) + ecp_stop_advance(meta, n);
@@ -334,7 +172,7 @@ search_sum(const EcpSearch *search, int n)
 static bool
 search_looks_held(const EcpSearch *search)
 {
-	return search->hold.active && search->plan.adaptive &&
+	return search->rows.hold.active && search->plan.adaptive &&
 		!search->request.filtered && !search->request.grouped;
 }
 
@@ -349,9 +187,9 @@ search_slack(EcpSearch *search)
 	EcpScanPlan *plan = &search->plan;
 	double		rows = Max(stats->vectors + stats->filtered, 1);
 
-	if (search->request.filter || search->hold.active)
+	if (search->request.filter || search->rows.hold.active)
 		ecp_target_plan_among(&search->state.meta, rows / Max(stats->vectors, 1) *
-							  Max((double) search->taken / plan->k, 1), plan);
+							  Max((double) search->rows.taken / plan->k, 1), plan);
 	return ecp_mix_slack(&search->mix, plan->slack);
 }
 
@@ -448,13 +286,11 @@ static void
 search_first_window_done(EcpSearch *search)
 {
 	ecp_budget_read(search);
-	if (!search->rest.active)
+	if (!search->rows.deferred.active)
 		return;
-	if (search->query.bounded)
-		search->rerank.near = search->near;
-	ecp_topk_sort_below(&search->rows, search->query.bounded ? search->near :
-						search->nearest.kth);
-
+	if (EcpSearchHasBounds(search))
+		search->rows.rerank.near = search->near;
+	ecp_topk_sort_below(&search->rows.candidates, search->near);
 	ecp_search_note_none(search);
 	search->probe.whole = true;
 }
@@ -494,7 +330,7 @@ static uint64
 search_next_window(EcpSearch *search)
 {
 	const EcpSearchRequest *request = &search->request;
-	const EcpSearchHold *hold = &search->hold;
+	const EcpSearchHold *hold = &search->rows.hold;
 	const EcpMetaPageData *meta = &search->state.meta;
 	Relation	index = search->probe.index;
 	double		rows = 2.0 * search->rows_known;
@@ -506,14 +342,14 @@ search_next_window(EcpSearch *search)
 	if (search_looks_held(search))
 	{
 		/* few rows are taken before the look after it */
-		search->rows.batch = Max(search->taken / 8, ECP_SEARCH_BATCH);
+		search->rows.candidates.batch = Max(search->rows.taken / 8, ECP_SEARCH_BATCH);
 		return EcpLookNext(search->probe.clusters) - search->probe.clusters;
 	}
 	if ((request->filtered || hold->active) && request->limit > 0)
 	{
 		uint64		passed = EcpTopkCount(&hold->rows) +
-			(request->filtered ? request->passed : hold->returned);
-		double		expected = (double) search->taken * request->limit /
+			(request->filtered ? search->rows.passed : hold->returned);
+		double		expected = (double) search->rows.taken * request->limit /
 			Max(passed, 1);
 
 		rows = Min(Max(rows, expected), 4 * rows);
@@ -542,8 +378,8 @@ search_must_wait(const EcpSearch *search)
 	if (!search->strict)
 		return false;
 	return request->limit == 0 || search->complete ||
-		search->candidates < request->limit ||
-		(search->plan.adaptive && !request->filtered && !search->hold.active &&
+		search->rows.found < request->limit ||
+		(search->plan.adaptive && !request->filtered && !search->rows.hold.active &&
 		 search->rows_known < request->limit);
 }
 
@@ -551,10 +387,10 @@ search_must_wait(const EcpSearch *search)
 static void
 search_give_ahead(EcpSearch *search)
 {
-	EcpSearchAhead *ahead = &search->ahead;
+	EcpSearchAhead *ahead = &search->rows.ahead;
 
 	while (ahead->next < ahead->n)
-		ecp_rerank_put_back(&search->rerank, &ahead->rows[ahead->next++]);
+		ecp_rerank_put_back(&search->rows.rerank, &ahead->rows[ahead->next++]);
 }
 
 /*
@@ -566,12 +402,12 @@ search_read_more(EcpSearch *search)
 {
 	EcpSearchStats *stats = &search->stats;
 	uint64		rows_max = PG_UINT64_MAX;
-	uint64		candidates = search->candidates;
+	uint64		candidates = search->rows.found;
 	uint64		vectors = stats->vectors;
 
 	if (stats->windows > 0)
 	{
-		if (search->request.iterative == ECP_ITERATIVE_OFF && !search->query.is_null)
+		if (search->iterative == ECP_ITERATIVE_OFF && !search->is_null)
 			stats->stop = ECP_STOP_PROBES;
 		if (stats->stop != ECP_STOP_NONE || search_is_over(search))
 			return;
@@ -579,7 +415,7 @@ search_read_more(EcpSearch *search)
 			search->window = search_next_window(search);
 		else
 			search->window *= 2;
-		ecp_topk_add_more(&search->rows);
+		ecp_topk_add_more(&search->rows.candidates);
 		search_give_ahead(search);
 		if (!search_must_wait(search))
 			rows_max = (uint64) work_mem * 1024 / sizeof(EcpRanked);
@@ -598,7 +434,7 @@ search_read_more(EcpSearch *search)
 		stats->recall = 1;
 
 	/* clusters come in order of promise: later ones have no rows either */
-	if (!isinf(search->query.rank_max) && search->candidates == candidates &&
+	if (!isinf(search->rank_max) && search->rows.found == candidates &&
 		stats->vectors > vectors && stats->stop == ECP_STOP_NONE)
 		stats->stop = ECP_STOP_RADIUS;
 	ecp_search_note(search);
@@ -608,11 +444,11 @@ search_read_more(EcpSearch *search)
 static uint64
 search_waiting(EcpSearch *search)
 {
-	uint64		waiting = EcpTopkCount(&search->rows) + search->rest.nrows +
-		search->left.nrows;
+	uint64		waiting = EcpTopkCount(&search->rows.candidates) + search->rows.deferred.nrows +
+		search->rows.pages.nrows;
 
-	if (search->query.bounded)
-		waiting += search->rerank.nexact + search->ahead.n - search->ahead.next;
+	if (EcpSearchHasBounds(search))
+		waiting += search->rows.rerank.nexact + search->rows.ahead.n - search->rows.ahead.next;
 	return waiting;
 }
 
@@ -624,7 +460,7 @@ static int
 search_ahead_rows(const EcpSearch *search)
 {
 	const EcpSearchRequest *request = &search->request;
-	const EcpSearchHold *hold = &search->hold;
+	const EcpSearchHold *hold = &search->rows.hold;
 	uint64		rows = request->limit;
 
 	/* of rows that are tested, one at least for each that is still wanted */
@@ -632,15 +468,35 @@ search_ahead_rows(const EcpSearch *search)
 	{
 		uint64		found = hold->returned + EcpTopkCount(&hold->rows);
 
-		rows = search->taken + (rows > found ? rows - found : 0);
+		rows = search->rows.taken + (rows > found ? rows - found : 0);
 	}
 	if (!search_looks_held(search))
 		rows = Min(rows, search->rows_known);
 	if (request->heap == NULL || request->located || request->filtered ||
-		search->rerank.table != NULL ||
-		!search->plan.adaptive || rows <= search->taken)
+		search->rows.rerank.table != NULL ||
+		!search->plan.adaptive || rows <= search->rows.taken)
 		return 1;
-	return Min(rows - search->taken, ECP_SEARCH_AHEAD_ROWS);
+	return Min(rows - search->rows.taken, ECP_SEARCH_AHEAD_ROWS);
+}
+
+/*
+ * Take the row with the smallest exact rank where candidates have bounds; false if
+ * there is none.  Deferred pages are read before one that is farther.
+ */
+static bool
+search_take_exact(EcpSearch *search, EcpRanked *row)
+{
+	for (;;)
+	{
+		bool		found = ecp_rerank_take(&search->rows.rerank, &search->rows.candidates, row);
+
+		if (search->rows.pages.npages == 0 ||
+			(found && row->rank <= search->rows.pages.limit))
+			return found;
+		if (found)
+			ecp_rerank_put_back(&search->rows.rerank, row);
+		ecp_candidates_read_deferred(search);
+	}
 }
 
 /*
@@ -650,14 +506,14 @@ search_ahead_rows(const EcpSearch *search)
 static bool
 search_take_ahead(EcpSearch *search, EcpRanked *row)
 {
-	EcpSearchAhead *ahead = &search->ahead;
+	EcpSearchAhead *ahead = &search->rows.ahead;
 
 	if (ahead->next == ahead->n)
 	{
 		int			max = search_ahead_rows(search);
 
 		ahead->next = ahead->n = 0;
-		while (ahead->n < max && ecp_search_parts_take(search, &ahead->rows[ahead->n]))
+		while (ahead->n < max && search_take_exact(search, &ahead->rows[ahead->n]))
 			ahead->n++;
 		for (int i = 0; i < ahead->n && max > 1; i++)
 			ecp_heap_prefetch_page(search->request.heap, ahead->rows[i].item);
@@ -678,15 +534,15 @@ search_take(EcpSearch *search, EcpRanked *row)
 {
 	const EcpRanked *ranked;
 
-	if (search->query.bounded)
+	if (EcpSearchHasBounds(search))
 		return search_take_ahead(search, row);
-	if (search->left.npages > 0)
+	if (search->rows.pages.npages > 0)
 	{
-		ranked = ecp_topk_peek(&search->rows);
-		if (ranked == NULL || ranked->rank > search->left.limit)
-			ecp_search_parts_flush(search);
+		ranked = ecp_topk_peek(&search->rows.candidates);
+		if (ranked == NULL || ranked->rank > search->rows.pages.limit)
+			ecp_candidates_read_deferred(search);
 	}
-	ranked = ecp_topk_take(&search->rows);
+	ranked = ecp_topk_take(&search->rows.candidates);
 	if (ranked == NULL)
 		return false;
 	*row = *ranked;
@@ -706,13 +562,13 @@ search_wants_more(EcpSearch *search)
 	if (search_waiting(search) == 0 || search_must_wait(search))
 		return true;
 	if (!search->plan.adaptive)
-		enough = (search->taken + 1) * ECP_SEARCH_AHEAD <= search->candidates;
+		enough = (search->rows.taken + 1) * ECP_SEARCH_AHEAD <= search->rows.found;
 	else if (search_looks_held(search))
-		enough = search->taken < search->plan.k ||
+		enough = search->rows.taken < search->plan.k ||
 			!search_has_cluster(search, EcpLookNext(n) - n) ||
 			search_sum(search, n) >= search_slack(search);
 	else
-		enough = search->taken < search->rows_known;
+		enough = search->rows.taken < search->rows_known;
 	return !enough && search_waiting(search) <
 		(uint64) work_mem * 1024 / sizeof(EcpRanked) / 2;
 }
@@ -729,10 +585,10 @@ search_prefetch_heap(const EcpSearch *search, const EcpTopk *rows, uint64 taken)
 static bool
 search_is_late(const EcpSearch *search, const EcpRanked *row)
 {
-	const EcpRanked *floor = &search->returned.floor;
+	const EcpRanked *floor = &search->rows.returned.floor;
 
 	if (search->request.unordered ||
-		search->request.iterative == ECP_ITERATIVE_RELAXED ||
+		search->iterative == ECP_ITERATIVE_RELAXED ||
 		row->rank > floor->rank)
 		return false;
 	return row->rank < floor->rank ||
@@ -753,15 +609,15 @@ search_take_next(EcpSearch *search, bool more, EcpRanked *row)
 
 		if (!search_take(search, row))
 			return false;
-		if (row->rank > search->query.rank_max)
+		if (row->rank > search->rank_max)
 			continue;			/* only its bound was within the radius */
 		if (!search_is_late(search, row))
 			break;
 		search->stats.dropped++;
 	}
-	search->taken++;
-	if (search->request.heap && !search->query.bounded)
-		search_prefetch_heap(search, &search->rows, search->taken);
+	search->rows.taken++;
+	if (search->request.heap && !EcpSearchHasBounds(search))
+		search_prefetch_heap(search, &search->rows.candidates, search->rows.taken);
 	return true;
 }
 
@@ -773,8 +629,8 @@ search_set_tid(EcpSearch *search, const EcpRanked *row, ItemPointer tid)
 
 	if (search->request.located)
 	{
-		search->returned.number = item;
-		item = ecp_tid_item(&search->rerank.tids[item]);
+		search->rows.returned.number = item;
+		item = ecp_tid_item(&search->rows.rerank.tids[item]);
 	}
 	ecp_tid_from_item(search->probe.index, item, tid);
 }
@@ -783,12 +639,12 @@ search_set_tid(EcpSearch *search, const EcpRanked *row, ItemPointer tid)
  * Take the next of the rows that count.  First we test rows until there are as
  * many as are wanted, and go on to read meanwhile: rows that come late are put
  * in their place among those held back.  What is read later than that is as far
- * away as all of them, or would have been missed by a search for so many rows.
+ * away as all of them, or would have been missed by a search for that number.
  */
 static bool
 search_take_held(EcpSearch *search, EcpRanked *row)
 {
-	EcpSearchHold *hold = &search->hold;
+	EcpSearchHold *hold = &search->rows.hold;
 	uint64		limit = search->request.limit;
 	uint64		wanted = limit > hold->returned ? limit - hold->returned : 1;
 	const EcpRanked *ranked;
@@ -836,23 +692,21 @@ ecp_search_next(EcpSearch *search, ItemPointer tid, float8 *distance,
 
 	Assert(search->started);
 
-	if (search->hold.active ? !search_take_held(search, &row) :
+	if (search->rows.hold.active ? !search_take_held(search, &row) :
 		!search_take_next(search, true, &row))
 	{
 		ecp_search_note(search);
 		return false;
 	}
-	search->returned.last = row;
+	search->rows.returned.last = row;
 	/* until it is known that it does not count */
 	if (!search->request.immediate)
-		search->returned.floor = row;
+		search->rows.returned.floor = row;
 	search->stats.returned++;
 	ecp_budget_returned(search);
-	if (search_noted != search)
-		ecp_search_note(search);	/* others have run since */
-	ecp_search_last.returned = search->stats.returned;
+	ecp_search_note_returned(search);
 	search_set_tid(search, &row, tid);
-	*isnull = search->query.is_null;
+	*isnull = search->is_null;
 	*distance = EcpRankedIsNaN(&row) ? get_float8_nan() :
 		ecp_rank_distance(search->state.meta.ecpm_metric, row.rank);
 	return true;
@@ -862,14 +716,14 @@ Buffer
 ecp_search_entry(EcpSearch *search, EcpEntryView *view, int *slot)
 {
 	Assert(search->started && search->request.located);
-	return ecp_rerank_entry(&search->rerank, search->returned.number, view, slot);
+	return ecp_rerank_entry(&search->rows.rerank, search->rows.returned.number, view, slot);
 }
 
 void
 ecp_search_vector(EcpSearch *search, void *vector)
 {
 	Assert(search->started && search->request.located);
-	ecp_rerank_vector(&search->rerank, search->returned.number, vector);
+	ecp_rerank_vector(&search->rows.rerank, search->rows.returned.number, vector);
 }
 
 const EcpIndexState *

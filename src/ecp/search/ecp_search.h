@@ -34,7 +34,7 @@ typedef struct EcpSearchStats
 	bool		early;			/* the first window ended at its target */
 	float8		recall;			/* estimate of the first window's; 0 = none */
 	uint64		windows;
-	uint64		clusters;		/* read, or passed over */
+	uint64		clusters;		/* read, or skipped */
 	uint64		skipped;		/* of them, by their summaries */
 	uint64		pages;
 	uint64		vectors;		/* candidates: compared with the query */
@@ -50,17 +50,39 @@ extern EcpSearchStats ecp_search_last;
 
 typedef struct EcpSearch EcpSearch;
 
+/*
+ * Will the row with this TID, of this rank, pass what is above the search?
+ */
+typedef bool (*EcpSearchTest) (void *arg, ItemPointer tid, float8 rank);
+
+/* What is wanted from the next start on; a new search wants all rows in order. */
+typedef struct EcpSearchRequest
+{
+	const EcpAttrFilter *filter;	/* conditions on attributes, or NULL */
+	float8		radius;			/* rows not farther are wanted (give or take a
+								 * rounding error), or infinity */
+	bool		unordered;		/* rows may be returned in any order */
+	bool		located;		/* entries will be read again; if once, always */
+	uint64		limit;			/* rows that will be asked for; 0 = not known */
+	bool		filtered;		/* rows are, until that number passes */
+	bool		immediate;		/* "passed" is known before the next is taken */
+	EcpSearchTest test;			/* NULL = not known; else asked once a row */
+	void	   *test_arg;		/* has not passed, or, */
+	bool		tested;			/* of all rows before they are returned */
+	bool		grouped;		/* one row of each group passes */
+	Relation	heap;			/* whose pages to prefetch, or NULL */
+	EcpTableRow *table;			/* where exact vectors are, if not in the
+								 * index */
+} EcpSearchRequest;
+
 extern EcpSearch *ecp_search_create(Relation index);
-extern void ecp_search_set_filter(EcpSearch *search,
-								  const EcpAttrFilter *filter);
+extern EcpSearchRequest *ecp_search_request(EcpSearch *search);
 
 /*
- * Remember of each row where its entry is, from the first start on: of the
- * row that was returned last, the two functions read the entry (its page is
- * pinned and share-locked; the slot may have changed meanwhile) and its vector
- * (with no lock held).
+ * Where rows are "located", the entry of the row that was returned last (its page is
+ * pinned and share-locked; the slot may have changed meanwhile), and its vector (with
+ * no lock held).
  */
-extern void ecp_search_set_located(EcpSearch *search);
 extern Buffer ecp_search_entry(EcpSearch *search, EcpEntryView *view,
 							   int *slot);
 extern void ecp_search_vector(EcpSearch *search, void *vector);
@@ -68,45 +90,9 @@ extern void ecp_search_vector(EcpSearch *search, void *vector);
 /* What it reads; valid from the first row on. */
 extern const EcpIndexState *ecp_search_state(const EcpSearch *search);
 
-/*
- * Return only rows not farther than this (give or take a rounding error), from
- * the next start on; infinity: all rows.
- */
-extern void ecp_search_set_radius(EcpSearch *search, float8 radius);
-
-/*
- * From the next start on: return rows in the order of their distances, or, if
- * not "ordered", in any order.
- */
-extern void ecp_search_set_ordered(EcpSearch *search, bool ordered);
-
-/*
- * From the next start on: at most so many rows are wanted, or, if "filtered",
- * rows until so many of them have passed what is above the search; 0: not
- * known.  While rows are returned, the second function tells how many have;
- * if "immediate", of all that were returned.
- */
-extern void ecp_search_set_limit(EcpSearch *search, uint64 rows,
-								 bool filtered, bool immediate);
+/* While rows are returned: how many have passed what is above the search. */
 extern void ecp_search_set_passed(EcpSearch *search, uint64 passed);
 
-/*
- * From the next start on: "test" tells whether a row, of this rank, will pass, or
- * NULL.  If "always", all rows are tested before they are returned in order, else
- * only after one has not passed.  If "grouped", one row of each group passes.
- */
-typedef bool (*EcpSearchTest) (void *arg, ItemPointer tid, float8 rank);
-extern void ecp_search_set_test(EcpSearch *search, EcpSearchTest test,
-								void *arg, bool always, bool grouped);
-
-/*
- * From the next start on: the table's rows.  An index that has only codes of four
- * bits needs them.
- */
-extern void ecp_search_set_table(EcpSearch *search, EcpTableRow *table);
-
-/* From the next start on, prefetch the rows returned from this table. */
-extern void ecp_search_set_heap(EcpSearch *search, Relation heap);
 extern void ecp_search_start(EcpSearch *search, Snapshot snapshot,
 							 Datum query, bool isnull);
 extern bool ecp_search_next(EcpSearch *search, ItemPointer tid,

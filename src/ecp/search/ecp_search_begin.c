@@ -1,10 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_search_begin.c
- *	  SEARCH: how the first window is read, with what rows are compared, and how long
- *	  that may take.
- *
- * Called by ecp_search.c when a search starts and the index's state is known.
+ *	  SEARCH: a search starts and ends: how the first window is read, with what rows
+ *	  are compared, and how long that may take.
  *
  * "max_ms" is the dual of a recall target: that says what is found, and the search how
  * long it takes; here the time is given, and the search says what it has found, by the
@@ -24,6 +22,7 @@
 
 #include <math.h>
 
+#include "base/spare.h"
 #include "base/topk.h"
 #include "ecp/define/ecp_define.h"
 #include "ecp/page/ecp_page.h"
@@ -47,8 +46,166 @@
  */
 #define RADIUS_SLACK		1e-6
 
-/* Of work_mem, rows that wait in memory until they are sorted may have this. */
+/* Rows that wait in memory until they are sorted may have this share of work_mem. */
 #define SEARCH_BOUND_SHARE	4
+
+EcpSearchStats ecp_search_last;
+
+/* The search that these figures are of; perhaps it is no more. */
+static const EcpSearch *search_noted;
+
+/* A search that has ended, whose memory the next one takes over. */
+static EcpSpare search_spare;
+
+static EcpSearch *
+search_allocate(void)
+{
+	MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext,
+												 "ecp search memory",
+												 ALLOCSET_SMALL_SIZES);
+	EcpSearch  *search = MemoryContextAllocZero(memory, sizeof(EcpSearch));
+
+	search->memory = memory;
+	search->context = AllocSetContextCreate(memory, "ecp search",
+											ALLOCSET_DEFAULT_SIZES);
+	ecp_topk_init(&search->rows.candidates, memory, ECP_SEARCH_BATCH);
+	ecp_topk_init(&search->rows.hold.rows, memory, ECP_SEARCH_BATCH);
+	search->probe.state = &search->state;
+	search->query.state = &search->state;
+	search->probe.page = ecp_candidates_page;
+	search->probe.page_arg = search;
+	return search;
+}
+
+/*
+ * A search of an index, in the current memory context.  It can be started
+ * any number of times.
+ */
+EcpSearch *
+ecp_search_create(Relation index)
+{
+	EcpSearch  *search = ecp_spare_take(&search_spare);
+
+	if (search == NULL)
+		search = search_allocate();
+	search->state_valid = false;
+	memset(&search->request, 0, sizeof(EcpSearchRequest));
+	search->request.radius = get_float8_infinity();
+	search->probe.index = index;
+	ecp_probe_init(&search->probe);
+	return search;
+}
+
+EcpSearchRequest *
+ecp_search_request(EcpSearch *search)
+{
+	Assert(!search->started);
+	return &search->request;
+}
+
+void
+ecp_search_set_passed(EcpSearch *search, uint64 passed)
+{
+	const EcpSearchRequest *request = &search->request;
+	EcpSearchHold *hold = &search->rows.hold;
+
+	Assert(search->started);
+	if (passed > search->rows.passed)
+		search->rows.returned.floor = search->rows.returned.last;
+	search->rows.passed = passed;
+
+	/* not visible: rows that are held back from now on are not lost */
+	if (passed < search->stats.returned && request->immediate &&
+		!request->filtered && request->test != NULL && search->strict &&
+		!search->complete && request->limit > 0 && !hold->active)
+	{
+		hold->active = true;
+		hold->returned = passed;
+		hold->farthest = search->rows.returned.last.rank;
+	}
+}
+
+/* ---- the time that a search has ---- */
+
+/* The share of the time that is kept for returning rows, at most. */
+#define BUDGET_RETURN_SHARE		0.5
+
+/* How fast the mean time of returning a row follows the last one. */
+#define BUDGET_FOLLOW			0.125
+
+/* ms that returning a row takes: at first what it takes in memory. */
+static double budget_row_ms = 0.001;
+
+/* Milliseconds since the search started. */
+static double
+budget_elapsed(const EcpSearchBudget *budget)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, budget->start);
+	return INSTR_TIME_GET_MILLISEC(now);
+}
+
+/* Start the time that a search has, and set budget.ms; 0 if it is not limited. */
+static void
+budget_start(EcpSearch *search, bool isnull)
+{
+	EcpSearchBudget *budget = &search->budget;
+
+	budget->ms = 0;
+	if (search->request.limit == 0 || isnull || ecp_max_ms < 0)
+		return;
+	budget->ms = ecp_max_ms > 0 ? ecp_max_ms :
+		ecp_options_get(search->probe.index).max_ms;
+	if (budget->ms == 0)
+		return;
+	budget->begun = budget->read = 0;
+	INSTR_TIME_SET_CURRENT(budget->start);
+}
+
+bool
+ecp_budget_is_spent(EcpSearch *search)
+{
+	EcpSearchBudget *budget = &search->budget;
+	double		elapsed;
+	double		cluster;
+	double		returning;
+
+	Assert(budget->ms > 0);
+	elapsed = budget_elapsed(budget);
+	if (search->probe.clusters == 0)
+	{
+		budget->begun = elapsed;
+		return false;
+	}
+	cluster = (elapsed - budget->begun) / search->probe.clusters;
+	returning = Min(budget_row_ms * search->request.limit,
+					BUDGET_RETURN_SHARE * budget->ms);
+	return elapsed + cluster + returning > budget->ms;
+}
+
+void
+ecp_budget_read(EcpSearch *search)
+{
+	if (search->budget.ms > 0)
+		search->budget.read = budget_elapsed(&search->budget);
+}
+
+void
+ecp_budget_returned(EcpSearch *search)
+{
+	EcpSearchBudget *budget = &search->budget;
+	uint64		rows = search->stats.returned;
+
+	if (budget->ms == 0 || rows != search->request.limit ||
+		search->stats.windows != 1)
+		return;
+	budget_row_ms += BUDGET_FOLLOW *
+		((budget_elapsed(budget) - budget->read) / rows - budget_row_ms);
+}
+
+/* ---- the first window ---- */
 
 /* Prepare to number rows, if they have codes or their entries are wanted. */
 static void
@@ -62,14 +219,14 @@ search_init_rerank(EcpSearch *search)
 
 	/* its arrays are large: the next search takes them over */
 	old = MemoryContextSwitchTo(search->memory);
-	if (search->rerank.probe == NULL)
-		ecp_rerank_init(&search->rerank, &search->probe);
+	if (search->rows.rerank.probe == NULL)
+		ecp_rerank_init(&search->rows.rerank, &search->probe);
 	MemoryContextSwitchTo(old);
-	search->rerank.numbered = search->request.located;
-	search->rerank.heap = search->request.heap;
-	search->rerank.table = NULL;
-	search->rerank.near = -get_float8_infinity();
-	ecp_rerank_reset(&search->rerank);
+	search->rows.rerank.numbered = search->request.located;
+	search->rows.rerank.heap = search->request.heap;
+	search->rows.rerank.table = NULL;
+	search->rows.rerank.near = -get_float8_infinity();
+	ecp_rerank_reset(&search->rows.rerank);
 }
 
 /*
@@ -86,8 +243,7 @@ search_set_codes(EcpSearch *search, const void *prepared)
 												meta->ecpm_metric, meta->ecpm_dims,
 												meta->ecpm_rotation_seed, prepared,
 												all ? ECP_CODE_EPS_WIDE : ECP_CODE_EPS);
-	search->rerank.query = search->query.exact;
-	search->query.bounded = true;
+	search->rows.rerank.query = search->query.exact;
 }
 
 /*
@@ -105,9 +261,8 @@ search_set_nibbles(EcpSearch *search, const void *prepared)
 	search->query.nibbles =
 		ecp_nibbles_query_init(palloc(ecp_nibbles_query_bytes(meta->ecpm_dims)),
 							   meta->ecpm_metric, meta->ecpm_dims, prepared, eps);
-	search->rerank.query = search->query.exact;
-	search->rerank.table = search->request.table;
-	search->query.bounded = true;
+	search->rows.rerank.query = search->query.exact;
+	search->rows.rerank.table = search->request.table;
 }
 
 /* Note the nearest rows of the first window, for a decision or for their order. */
@@ -117,7 +272,7 @@ search_note_begin(EcpSearch *search)
 	EcpNearest *nearest = &search->nearest;
 
 	nearest->k = search->plan.adaptive ? search->plan.k : ECP_TARGET_K;
-	if (search->left.active)
+	if (search->rows.pages.active)
 		nearest->k = Max(nearest->k, search->request.limit);
 	if (search->nearest_max < nearest->k)
 	{
@@ -139,8 +294,8 @@ ecp_search_note_none(EcpSearch *search)
 }
 
 /*
- * All rows may be wanted, in their order, or so many that all clusters are read
- * for them: so all are read before one is returned.  What does not fit in
+ * All rows may be wanted, in their order, or a quarter of them, for which all clusters
+ * are read: so all are read before one is returned.  What does not fit in
  * work_mem is sorted on disk.
  */
 static void
@@ -151,8 +306,8 @@ search_set_complete(EcpSearch *search)
 	search->complete = true;
 	search->plan.adaptive = false;
 	search->plan.probes = Max(search->state.meta.ecpm_nleaves, 1);
-	ecp_topk_set_bound(&search->rows, Max(bytes / SEARCH_BOUND_SHARE /
-										  sizeof(EcpRanked), 1),
+	ecp_topk_set_bound(&search->rows.candidates, Max(bytes / SEARCH_BOUND_SHARE /
+													 sizeof(EcpRanked), 1),
 					   work_mem / 2);
 }
 
@@ -162,7 +317,7 @@ search_set_plan(EcpSearch *search)
 {
 	const EcpSearchRequest *request = &search->request;
 	EcpScanPlan *plan = &search->plan;
-	bool		radius = !isinf(search->query.rank_max);
+	bool		radius = !isinf(search->rank_max);
 	uint64		rows = request->limit;
 
 	if (request->filtered || request->tested)
@@ -179,17 +334,16 @@ search_set_plan(EcpSearch *search)
 	if (search->query.exact == NULL || radius)
 		plan->adaptive = false;
 	search->strict = !request->unordered && search->query.exact != NULL &&
-		request->iterative == ECP_ITERATIVE_STRICT;
+		search->iterative == ECP_ITERATIVE_STRICT;
 	search->complete = false;
 	if (search->strict && !radius && (request->limit == 0 || plan->all))
 		search_set_complete(search);
-	search->hold.active = search->strict && !search->complete &&
+	search->rows.hold.active = search->strict && !search->complete &&
 		request->tested && request->limit > 0;
-	ecp_search_parts_begin(search);
+	ecp_candidates_begin(search);
 	search_note_begin(search);
 	if (radius)
 		ecp_search_note_none(search);
-	ecp_search_rest_begin(search);
 	search->stats.probes = plan->probes;
 	search->window = plan->probes;
 	search->rows_known = search->rows_read = plan->k;
@@ -278,19 +432,22 @@ search_set_rank_max(EcpSearch *search, const EcpVector *query)
 		radius += search_radius_slack(meta, query, radius);
 	if (meta->ecpm_metric == ECP_METRIC_L2)
 		radius = radius < 0 ? -1 : radius * radius;
-	search->query.rank_max = radius + fabs(radius) * RADIUS_SLACK;
+	search->rank_max = radius + fabs(radius) * RADIUS_SLACK;
 }
 
-void
-ecp_search_begin(EcpSearch *search, Datum value, bool isnull)
+/*
+ * Prepare the query vector for comparisons with rows, decide how the first window is
+ * read, and begin the descent.
+ */
+static void
+search_begin(EcpSearch *search, Datum value, bool isnull)
 {
 	const EcpMetaPageData *meta = &search->state.meta;
 	void	   *prepared = palloc0(search->state.node.vec_bytes);
 	EcpVector	vector = {0};
 
-	search->query.is_null = isnull;
-	search->query.constant = 0;
-	search->query.rank_max = get_float8_infinity();
+	search->is_null = isnull;
+	search->rank_max = get_float8_infinity();
 	if (isnull)
 		search_set_rank_max(search, &vector);
 	else
@@ -304,11 +461,7 @@ ecp_search_begin(EcpSearch *search, Datum value, bool isnull)
 												   meta->ecpm_metric,
 												   meta->ecpm_dims, vector.data);
 		else
-		{
-			/* a zero vector has no direction: all distances are NaN */
-			search->query.constant = get_float8_nan();
 			memset(prepared, 0, search->state.node.vec_bytes);
-		}
 		search_set_rank_max(search, &vector);
 		ecp_vector_release(&vector);
 	}
@@ -333,84 +486,120 @@ ecp_search_begin(EcpSearch *search, Datum value, bool isnull)
 	if (search->query.exact && !search->complete &&
 		search->state.leaf.quantizer != ECP_QUANTIZER_NONE)
 		search_set_codes(search, prepared);
-	ecp_search_page_init(search);
+	ecp_candidates_init(search);
 }
 
-/* ---- the time that a search has ---- */
+/* ---- searches ---- */
 
-/* The share of the time that is kept for returning rows, at most. */
-#define BUDGET_RETURN_SHARE		0.5
-
-/* How fast the mean time of returning a row follows the last one. */
-#define BUDGET_FOLLOW			0.125
-
-/* ms that returning a row takes: at first what it takes in memory. */
-static double budget_row_ms = 0.001;
-
-/* Milliseconds since the search started. */
-static double
-budget_elapsed(const EcpSearchBudget *budget)
-{
-	instr_time	now;
-
-	INSTR_TIME_SET_CURRENT(now);
-	INSTR_TIME_SUBTRACT(now, budget->start);
-	return INSTR_TIME_GET_MILLISEC(now);
-}
-
+/*
+ * Begin a search for what is near to "query".  "snapshot" is the one that
+ * the rows will be checked with; the same for all searches of "search".
+ */
 void
-ecp_budget_start(EcpSearch *search, bool isnull)
+ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
+				 bool isnull)
 {
-	EcpSearchBudget *budget = &search->budget;
+	MemoryContext old;
 
-	budget->ms = 0;
-	if (search->request.limit == 0 || isnull || ecp_max_ms < 0)
-		return;
-	budget->ms = ecp_max_ms > 0 ? ecp_max_ms :
-		ecp_options_get(search->probe.index).max_ms;
-	if (budget->ms == 0)
-		return;
-	budget->begun = budget->read = 0;
-	INSTR_TIME_SET_CURRENT(budget->start);
-}
+	Assert(snapshot != NULL);
 
-bool
-ecp_budget_is_spent(EcpSearch *search)
-{
-	EcpSearchBudget *budget = &search->budget;
-	double		elapsed;
-	double		cluster;
-	double		returning;
+	ecp_search_finish(search);
+	ecp_topk_reset(&search->rows.candidates, ECP_SEARCH_BATCH);
+	ecp_topk_reset(&search->rows.hold.rows, ECP_SEARCH_BATCH);
+	memset(&search->stats, 0, sizeof(EcpSearchStats));
+	budget_start(search, isnull);
+	search->stats.index = RelationGetRelid(search->probe.index);
+	search->stats.wanted = search->request.limit;
+	search->probe.snapshot = snapshot;
+	search->probe.clusters = search->probe.skipped = search->probe.pages = 0;
+	search->query.exact = NULL;
+	search->query.codes = NULL;
+	search->query.nibbles = NULL;
+	ecp_probe_init(&search->probe);
+	if (search->probe.prefetch == 0)
+		search->request.heap = NULL;
+	search->iterative = ecp_iterative_scan;
+	/* a NULL query promises all rows, whatever the settings */
+	search->max_scan_tuples = isnull ? -1 : ecp_max_scan_tuples;
+	search->rows.returned.last.rank = -get_float8_infinity();
+	search->rows.returned.last.item = 0;
+	search->rows.returned.floor = search->rows.returned.last;
+	search->rows.found = search->rows.taken = search->rows.passed = search->rows.hold.returned = 0;
+	search->rows.hold.active = search->rows.hold.has_next = false;
+	search->rows.ahead.next = search->rows.ahead.n = 0;
+	search->rows.hold.farthest = -get_float8_infinity();
+	search->started = true;
 
-	Assert(budget->ms > 0);
-	elapsed = budget_elapsed(budget);
-	if (search->probe.clusters == 0)
+	/* one structure version serves all searches with one snapshot */
+	if (!search->state_valid)
+		ecp_meta_read_state(search->probe.index, &search->state);
+	search->state_valid = true;
+	if (EcpIndexIsEmpty(&search->state))
 	{
-		budget->begun = elapsed;
-		return false;
-	}
-	cluster = (elapsed - budget->begun) / search->probe.clusters;
-	returning = Min(budget_row_ms * search->request.limit,
-					BUDGET_RETURN_SHARE * budget->ms);
-	return elapsed + cluster + returning > budget->ms;
-}
-
-void
-ecp_budget_read(EcpSearch *search)
-{
-	if (search->budget.ms > 0)
-		search->budget.read = budget_elapsed(&search->budget);
-}
-
-void
-ecp_budget_returned(EcpSearch *search)
-{
-	EcpSearchBudget *budget = &search->budget;
-	uint64		rows = search->stats.returned;
-
-	if (budget->ms == 0 || rows != search->request.limit ||
-		search->stats.windows != 1)
+		search->stats.stop = ECP_STOP_CLUSTERS;
 		return;
-	budget_row_ms += BUDGET_FOLLOW *
-		((budget_elapsed(budget) - budget->read) / rows - budget_row_ms);
+	}
+
+	old = MemoryContextSwitchTo(search->context);
+	search_begin(search, query, isnull);
+	MemoryContextSwitchTo(old);
+}
+
+/* Make the figures so far those that ecp_last_scan() shows. */
+void
+ecp_search_note(EcpSearch *search)
+{
+	search->stats.clusters = search->probe.clusters;
+	search->stats.skipped = search->probe.skipped;
+	search->stats.pages = search->probe.pages;
+	search->stats.reranked = EcpSearchHasBounds(search) ? search->rows.rerank.reranked : 0;
+	ecp_search_last = search->stats;
+	/* whatever was read, all rows are as far away */
+	if (search->is_null)
+	{
+		ecp_search_last.stop = ECP_STOP_NULL;
+		ecp_search_last.recall = 0;
+	}
+	search_noted = search;
+}
+
+/*
+ * End the search that was started, if any; its figures become the backend's
+ * last.
+ */
+void
+ecp_search_finish(EcpSearch *search)
+{
+	if (!search->started)
+		return;
+	search->started = false;
+	ecp_search_note(search);
+	if (search->descent)
+		ecp_descent_end(search->descent);
+	search->descent = NULL;
+	ecp_topk_unbound(&search->rows.candidates);
+	search->rows.deferred.active = false;
+	search->rows.deferred.nrows = 0;
+	search->rows.pages.npages = 0;
+	search->rows.pages.nrows = 0;
+	MemoryContextReset(search->context);
+}
+
+void
+ecp_search_free(EcpSearch *search)
+{
+	ecp_search_finish(search);
+	if (search->probe.page_copy)
+		pfree(search->probe.page_copy);
+	search->probe.page_copy = NULL;
+	ecp_spare_give(&search_spare, search, search->memory);
+}
+
+void
+ecp_search_note_returned(EcpSearch *search)
+{
+	/* others may have run since */
+	if (search_noted != search)
+		ecp_search_note(search);
+	ecp_search_last.returned = search->stats.returned;
 }

@@ -344,14 +344,14 @@ ecp_stop_advance(const EcpMetaPageData *meta, int n)
 #define TARGET_LEAST			8
 
 /*
- * So many times the rows are in the clusters after which the k-th tells where the
- * query is: most queries have met k then.  More clusters than any index has need
+ * The clusters after which the k-th row tells where the query is have this multiple of
+ * k rows: most queries have met k then.  More clusters than any index has need
  * not be counted.
  */
 #define TARGET_KNOWN_TIMES		1.5
 #define TARGET_KNOWN_MOST		(PG_INT32_MAX / 2)
 
-/* Users are told of a target that takes more of so many clusters. */
+/* Users are told of a target that takes more of this number of clusters. */
 #define TARGET_MUCH_SHARE		0.25
 #define TARGET_MUCH_CLUSTERS	256
 
@@ -517,7 +517,7 @@ target_rows(const EcpMetaPageData *meta)
 	return (double) meta->ecpm_leaf_target * meta->ecpm_nleaves;
 }
 
-/* Are so many rows wanted that all clusters are read for them? */
+/* Are enough rows wanted to read all clusters for them? */
 static bool
 target_wants_all(const EcpMetaPageData *meta, double rows)
 {

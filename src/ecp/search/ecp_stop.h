@@ -55,7 +55,7 @@ ecp_nearest_add(EcpNearest *nearest, float8 rank)
 
 /*
  * Where a query is: how far away from the nearest leader, and from the
- * ECP_PLACE_LEADERS-th, or the last if there are not so many; and from the k-th
+ * ECP_PLACE_LEADERS-th, or the last if there are fewer; and from the k-th
  * row of the first clusters (EcpScanPlan), 0 if that is not known.
  */
 #define ECP_PLACE_LEADERS	32
@@ -70,7 +70,7 @@ typedef struct EcpPlace
 
 /*
  * Set the place of a query whose first clusters are "refs", at least
- * ECP_PLACE_LEADERS of them if there are so many.  "prepared" is the query as
+ * ECP_PLACE_LEADERS of them if there are as many.  "prepared" is the query as
  * ecp_prepare() gives it.  Or by the ranks of the two leaders.
  */
 extern void ecp_place_set(EcpPlace *place, const EcpMetaPageData *meta,
@@ -80,7 +80,7 @@ extern void ecp_place_set_ranks(EcpPlace *place, const EcpMetaPageData *meta,
 								const void *prepared, float4 near,
 								float4 around);
 
-/* Set the k-th row, by its rank; infinite if there are not so many. */
+/* Set the k-th row, by its rank; infinite if there are fewer. */
 extern void ecp_place_set_kth(EcpPlace *place, const EcpMetaPageData *meta,
 							  float8 kth);
 
@@ -185,7 +185,7 @@ typedef struct EcpScanPlan
 	EcpQueryRowsData rows[ECP_QUERY_KINDS];
 } EcpScanPlan;
 
-/* A search that looked after n clusters looks again after so many. */
+/* A search that looked after n clusters looks again after this number. */
 #define EcpLookNext(n)	((n) + Max((n) / 12, 1))
 
 /* Numbers of rows and targets of the curve's points, ascending. */

@@ -1,0 +1,287 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_near.c
+ *	  SEARCH: the rows of a page compared with a query.
+ *
+ * What a comparison gives depends on what the index has of the rows' vectors:
+ *
+ *	 vectors		exact ranks, by one kernel call for neighbouring slots
+ *	 PARTS			exact ranks of those rows whose upper part does not say that
+ *					they are above a limit
+ *	 nibbles		the same with estimates and lower bounds of ranks
+ *	 codes			lower bounds of ranks
+ *	 vector part	exact ranks, page after page of that: whole vectors where they
+ *					stand, those that span pages in a copy
+ *
+ * Nothing here knows what a row is compared for.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "base/bits.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/search/ecp_probe.h"
+#include "miscadmin.h"
+#include "vector/vector_codes.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_nibbles.h"
+
+/* Slots that are compared together although some are not wanted. */
+#define NEAR_GROUP	16
+#define NEAR_MASK	((UINT64CONST(1) << NEAR_GROUP) - 1)
+
+/* Exact ranks of n slots from slot "from" on. */
+static inline void
+near_slots(const EcpPageQuery *query, const EcpEntryView *view,
+		   const uint32 *const *factors, int from, int n, float8 *ranks)
+{
+	const EcpGeometry *geo = &query->state->leaf;
+
+	if (geo->columns)
+		ecp_query_rank_columns(query->exact,
+							   (const uint8 *) view->codes + from * ECP_GROUP,
+							   geo->slots, factors, n, ranks + from);
+	else
+		ecp_query_rank_rows(query->exact, view->codes + from * geo->code_bytes,
+							geo->code_bytes, factors, n, ranks + from);
+}
+
+/* Is there a live one among the slots that are compared together? */
+static inline bool
+near_has_live(const uint64 *live, int slot)
+{
+	return (live[slot / 64] >> (slot % 64) & NEAR_MASK) != 0;
+}
+
+/*
+ * Exact ranks: in groups as wide as a kernel's registers, without the groups that
+ * have no live slot.
+ */
+static pg_noinline void
+near_some(const EcpPageQuery *query, const EcpEntryView *view, const uint64 *live,
+		  int n, float8 *ranks)
+{
+	const uint32 *factors[ECP_FACTORS_MAX] = {NULL};
+	int			upto;
+
+	for (int from = 0; from < n; from = upto + NEAR_GROUP)
+	{
+		for (upto = from; upto < n && near_has_live(live, upto);)
+			upto += NEAR_GROUP;
+		if (upto == from)
+			continue;
+		for (int f = 0; f < query->state->leaf.nfactors; f++)
+			factors[f] = view->factors[f] + from;
+		near_slots(query, view, factors, from, Min(upto, n) - from, ranks);
+	}
+}
+
+/* Rows in PARTS. */
+static const uint64 *
+near_parts(const EcpPageQuery *query, const EcpEntryView *view, const uint64 *live,
+		   int n, float8 limit, const EcpNear *near)
+{
+	const EcpGeometry *geo = &query->state->leaf;
+
+	StaticAssertStmt(ECP_PASS_ROWS == 64, "rows of a word");
+	for (int from = 0; from < n; from += 64)
+	{
+		uint64		word = live[from / 64] & EcpLowBits(n - from);
+		const char *upper = view->codes + from * geo->code_bytes;
+		const char *lower = view->rest + from * geo->rest_bytes;
+
+		if (query->nibbles)
+		{
+			EcpNibblesRows rows = {upper, geo->code_bytes, lower, geo->rest_bytes};
+
+			word = ecp_nibbles_query_rank(query->nibbles, &rows, word, limit,
+										  near->estimates + from, near->ranks + from);
+		}
+		else
+			word = ecp_query_pass_parts(query->exact, (const uint8 *) upper,
+										(const uint8 *) lower,
+										geo->nfactors > 0 ? view->factors[0] + from : NULL,
+										word, limit, near->ranks + from);
+		near->words[from / 64] = word;
+	}
+	return near->words;
+}
+
+/* Bounds from codes. */
+static pg_noinline void
+near_codes(const EcpPageQuery *query, const EcpEntryView *view, float4 leader_rank,
+		   const uint64 *live, int n, const EcpNear *near)
+{
+	for (int from = 0; from < n; from += 64)
+	{
+		int			count = Min(n - from, 64);
+		const uint32 *factors[ECP_CODE_FACTORS];
+
+		if ((live[from / 64] & EcpLowBits(count)) == 0)
+			continue;
+		for (int f = 0; f < ECP_CODE_FACTORS; f++)
+			factors[f] = view->factors[f] + from;
+		ecp_code_query_bounds(query->codes, leader_rank, (const uint8 *) view->codes +
+							  from * query->state->leaf.code_bytes, factors, count,
+							  EcpNearBounds(near, from));
+	}
+}
+
+const uint64 *
+ecp_page_near(const EcpPageQuery *query, const EcpEntryView *view, float4 leader_rank,
+			  const uint64 *live, int n, float8 limit, const EcpNear *near)
+{
+	int			slot = 0;
+
+	if (query->state->leaf.parts)
+		return near_parts(query, view, live, n, limit, near);
+	if (query->codes)
+	{
+		near_codes(query, view, leader_rank, live, n, near);
+		return live;
+	}
+	while (slot < n && near_has_live(live, slot))
+		slot += NEAR_GROUP;
+	if (slot >= n)
+		near_slots(query, view, (const uint32 *const *) view->factors, 0, n,
+				   near->ranks);
+	else
+		near_some(query, view, live, n, near->ranks);
+	return live;
+}
+
+/* ---- the vector part ---- */
+
+EcpVectorPart *
+ecp_vector_part_create(const EcpGeometry *geo)
+{
+	EcpVectorPart *part = palloc0(sizeof(EcpVectorPart));
+
+	part->live = palloc(sizeof(uint64) * geo->live_words);
+	part->tids = palloc(sizeof(ItemPointerData) * geo->slots);
+	for (int f = 0; f < ECP_FACTORS_MAX; f++)
+		part->factors[f] = palloc(sizeof(uint32) * geo->slots + ECP_KERNEL_SLACK);
+	part->vector = palloc(geo->vec_bytes + ECP_KERNEL_SLACK);
+	return part;
+}
+
+void
+ecp_vector_part_set(EcpVectorPart *part, const EcpGeometry *geo,
+					const EcpEntryView *view, const uint64 *live, int n)
+{
+	memcpy(part->live, live, sizeof(uint64) * geo->live_words);
+	memcpy(part->tids, view->tids, sizeof(ItemPointerData) * n);
+	for (int f = 0; f < geo->nfactors && geo->quantizer == ECP_QUANTIZER_NONE; f++)
+		memcpy(part->factors[f], view->factors[f], sizeof(uint32) * n);
+}
+
+/* Ranks of slots i .. i + n - 1 of a page, whose vectors follow each other. */
+static void
+part_vectors(const EcpPageQuery *query, const EcpVectorPart *part, int i,
+			 const char *vectors, int n, float8 *ranks)
+{
+	const EcpGeometry *geo = &query->state->leaf;
+	const EcpMetaPageData *meta = &query->state->meta;
+	uint32	   *factors[ECP_FACTORS_MAX];
+	bool		coded = geo->quantizer != ECP_QUANTIZER_NONE;
+
+	for (int f = 0; f < ECP_FACTORS_MAX; f++)
+		factors[f] = coded || f < geo->nfactors ? part->factors[f] + i : NULL;
+	/* the entries of rows with codes have the factors of these */
+	for (int row = 0; coded && row < n; row++)
+	{
+		uint32		computed[ECP_FACTORS_MAX];
+
+		ecp_factors_compute(meta->ecpm_elem, meta->ecpm_metric, meta->ecpm_dims,
+							vectors + row * geo->vec_bytes, computed);
+		for (int f = 0; f < ECP_FACTORS_MAX; f++)
+			factors[f][row] = computed[f];
+	}
+	ecp_query_rank_rows(query->exact, vectors, geo->vec_bytes,
+						(const uint32 *const *) factors, n, &ranks[i]);
+}
+
+/*
+ * Rank what one page of the vector part holds, from slot i on: "offset" is where its
+ * vector begins or, if "copied" bytes of it are in part->vector already, continues.
+ * Returns the next slot to rank; *copied is what was copied of its vector.
+ */
+static int
+part_page(const EcpPageQuery *query, const EcpVectorPart *part, const char *payload,
+		  uint32 offset, int i, int n, uint32 *copied, float8 *ranks)
+{
+	uint32		vec_bytes = query->state->leaf.vec_bytes;
+	int			whole;
+
+	Assert(offset < ECP_PAYLOAD_BYTES && *copied < vec_bytes);
+	Assert(i < n);
+
+	if (*copied > 0)
+	{
+		uint32		bytes = Min(vec_bytes - *copied, ECP_PAYLOAD_BYTES - offset);
+
+		memcpy(part->vector + *copied, payload + offset, bytes);
+		*copied += bytes;
+		offset += bytes;
+		if (*copied < vec_bytes)
+			return i;
+		part_vectors(query, part, i, part->vector, 1, ranks);
+		*copied = 0;
+		i++;
+	}
+
+	whole = Min((int) ((ECP_PAYLOAD_BYTES - offset) / vec_bytes), n - i);
+	if (whole > 0)
+		part_vectors(query, part, i, payload + offset, whole, ranks);
+	i += whole;
+	offset += whole * vec_bytes;
+
+	/* one that continues on the next page */
+	if (i < n && offset < ECP_PAYLOAD_BYTES)
+	{
+		*copied = ECP_PAYLOAD_BYTES - offset;
+		memcpy(part->vector, payload + offset, *copied);
+	}
+	return i;
+}
+
+/*
+ * Pages without a live vector are skipped, as they may not be initialised.
+ */
+void
+ecp_vector_part_near(EcpProbe *probe, const EcpPageQuery *query,
+					 const EcpVectorPart *part, const EcpProbeRun *run,
+					 uint32 first, int n, float8 *ranks)
+{
+	const EcpGeometry *geo = &query->state->leaf;
+	int			i = 0;
+	uint32		copied = 0;
+
+	Assert(geo->stream && query->codes == NULL);
+
+	while (i < n)
+	{
+		uint32		pageno;
+		uint32		offset;
+		Buffer		buffer;
+		Page		page;
+
+		if ((part->live[i / 64] & (UINT64CONST(1) << (i % 64))) == 0)
+		{
+			copied = 0;
+			i++;
+			continue;
+		}
+
+		CHECK_FOR_INTERRUPTS();
+		ecp_geometry_stream_position(geo, run->header.ecpr_entry_pages, first + i,
+									 &pageno, &offset);
+		pageno += (offset + copied) / ECP_PAYLOAD_BYTES;
+		offset = (offset + copied) % ECP_PAYLOAD_BYTES;
+		buffer = ecp_probe_buffer(probe, run, ECP_PAGE_VECTOR, pageno, &page);
+		i = part_page(query, part, EcpPageGetStream(page), offset, i, n, &copied,
+					  ranks);
+		UnlockReleaseBuffer(buffer);
+	}
+}
