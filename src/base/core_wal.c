@@ -33,10 +33,12 @@
 #include "utils/memutils.h"
 
 void
-ecp_delta_begin(EcpDelta *delta, Relation rel, int max_bytes)
+ecp_delta_begin(EcpDelta *delta, Relation rel, int max_bytes, Buffer first,
+				Buffer second)
 {
 	static char *space = NULL;
 	static int	space_bytes = 0;
+	Buffer		buffers[ECP_DELTA_BUFFERS] = {first, second};
 
 	Assert(max_bytes > 0);
 	if (max_bytes > space_bytes)
@@ -53,18 +55,18 @@ ecp_delta_begin(EcpDelta *delta, Relation rel, int max_bytes)
 	delta->nbuffers = 0;
 	delta->max_bytes = max_bytes;
 	for (int i = 0; i < ECP_DELTA_BUFFERS; i++)
-		delta->fragments[i] = space + i * max_bytes;
-}
+	{
+		int			n = delta->nbuffers;
 
-int
-ecp_delta_buffer(EcpDelta *delta, Buffer buffer)
-{
-	Assert(BufferIsValid(buffer));
-	Assert(delta->nbuffers < ECP_DELTA_BUFFERS);
-	delta->buffers[delta->nbuffers] = buffer;
-	delta->pages[delta->nbuffers] = BufferGetPage(buffer);
-	delta->bytes[delta->nbuffers] = 0;
-	return delta->nbuffers++;
+		if (!BufferIsValid(buffers[i]))
+			continue;
+		delta->buffers[n] = buffers[i];
+		delta->pages[n] = BufferGetPage(buffers[i]);
+		delta->bytes[n] = 0;
+		delta->fragments[n] = space + n * max_bytes;
+		delta->nbuffers++;
+	}
+	START_CRIT_SECTION();
 }
 
 void
@@ -122,6 +124,7 @@ ecp_delta_finish(EcpDelta *delta)
 		for (int i = 0; i < delta->nbuffers; i++)
 			PageSetLSN(BufferGetPage(delta->buffers[i]), lsn);
 	}
+	END_CRIT_SECTION();
 }
 
 void

@@ -36,16 +36,15 @@ typedef struct EcpDelta
 #define ECP_DELTA_HEADER	(2 * sizeof(uint16))
 
 /*
- * Start a record, and allocate what it needs: max_bytes for the fragments of
- * a page.  Only one is made at a time.
+ * Start a record of one or two buffers, exclusively locked, numbers 0 and 1, and
+ * allocate what it needs: max_bytes for the fragments of a page.  Either may be
+ * InvalidBuffer.  Only one record is made at a time.
  *
- * Protocol: begin; add the buffers, exclusively locked; START_CRIT_SECTION;
- * change the pages and name the changed ranges; finish; END_CRIT_SECTION.
+ * A critical section begins here, and ends with ecp_delta_finish(): in between,
+ * change the pages, and name the ranges that have changed.
  */
-extern void ecp_delta_begin(EcpDelta *delta, Relation rel, int max_bytes);
-
-/* Add a buffer; returns its number for ecp_delta_range(). */
-extern int	ecp_delta_buffer(EcpDelta *delta, Buffer buffer);
+extern void ecp_delta_begin(EcpDelta *delta, Relation rel, int max_bytes,
+							Buffer first, Buffer second);
 
 /* The error for ranges that exceed max_bytes. */
 pg_noreturn extern void ecp_delta_report(void);
@@ -76,6 +75,17 @@ ecp_delta_range(EcpDelta *delta, int bufno, int offset, int length)
 	delta->bytes[bufno] = bytes;
 }
 
+/* The same of bytes of the page that are given by their address. */
+static inline void
+ecp_delta_bytes(EcpDelta *delta, int bufno, const void *from, int length)
+{
+	ecp_delta_range(delta, bufno, (const char *) from - delta->pages[bufno], length);
+}
+
+/* The same of a variable. */
+#define ecp_delta_field(delta, bufno, field) \
+	ecp_delta_bytes(delta, bufno, &(field), sizeof(field))
+
 /*
  * Copy bytes to the page, and name those that change.  Bytes at both ends that
  * stay as they are need not be logged; in the hole between pd_lower and pd_upper
@@ -84,7 +94,7 @@ ecp_delta_range(EcpDelta *delta, int bufno, int offset, int length)
 extern void ecp_delta_copy(EcpDelta *delta, int bufno, int offset,
 						   const void *from, int length);
 
-/* Mark the buffers dirty and log the record, in the critical section. */
+/* Mark the buffers dirty, log the record, and end the critical section. */
 extern void ecp_delta_finish(EcpDelta *delta);
 
 /*

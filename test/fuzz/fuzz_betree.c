@@ -5,14 +5,13 @@
  *
  * link: src/betree/page/betree_page.c src/betree/page/betree_node.c
  * link: src/betree/page/betree_block.c src/betree/tree/betree_walk.c
- * link: src/betree/order/betree_key.c src/betree/page/betree_entry.c
+ * link: src/betree/order/betree_key.c
  * link: src/betree/tree/betree_descend.c src/betree/log/betree_log.c
- * link: src/betree/log/betree_log_cache.c src/betree/log/betree_batch.c
+ * link: src/betree/log/betree_log_cache.c
  * link: src/betree/order/betree_hash.c src/betree/log/betree_filter.c
  * link: src/betree/scan/betree_step.c src/betree/scan/betree_quals.c
  * link: src/betree/log/betree_bloom.c src/betree/scan/betree_merge.c
- * link: src/betree/page/betree_posting.c
- * link: src/betree/page/betree_removal.c src/betree/scan/betree_collect.c
+ * link: src/betree/page/betree_posting.c src/betree/scan/betree_collect.c
  * link: src/base/core_buffer.c
  *
  *-------------------------------------------------------------------------

@@ -26,6 +26,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
@@ -293,6 +294,26 @@ ProcessInterrupts(void)
 {
 }
 
+/* What is to be done when an error ends a run */
+static XactCallback xact_callback = NULL;
+
+void
+RegisterXactCallback(XactCallback callback, void *arg)
+{
+	xact_callback = callback;
+}
+
+void
+RegisterSubXactCallback(SubXactCallback callback, void *arg)
+{
+}
+
+int
+GetCurrentTransactionNestLevel(void)
+{
+	return 1;
+}
+
 char *
 psprintf(const char *fmt,...)
 {
@@ -525,6 +546,8 @@ fuzz_try(void (*function) (void *), void *arg)
 	}
 	PG_exception_stack = NULL;
 	CurrentMemoryContext = &only_context;
+	if (!done && xact_callback != NULL)
+		xact_callback(XACT_EVENT_ABORT, NULL);
 	for (BlockNumber blk = 0; blk < fuzz_file->nblocks; blk++)
 	{
 		if (done && locks[blk] != 0)

@@ -178,20 +178,15 @@ pass_empty(DrainState *state)
 		return;
 	Assert(state->nempty <= GROUP_SIZE);
 
-	ecp_delta_begin(&delta, state->bt->rel, ECP_DELTA_BYTES);
-	ecp_delta_buffer(&delta, state->nodebuf);
-	START_CRIT_SECTION();
+	ecp_delta_begin(&delta, state->bt->rel, ECP_DELTA_BYTES, state->nodebuf, InvalidBuffer);
 	for (int i = 0; i < state->nempty; i++)
 	{
 		IndexTuple	pivot = BetreeNodeGetPivot(node, state->empty[i]);
 
 		BetreePivotSetMarker(pivot, BetreePageGetOpaque(node)->bteo_seq);
-		ecp_delta_range(&delta, 0,
-						(char *) &pivot->t_tid.ip_posid - (char *) node,
-						sizeof(OffsetNumber));
+		ecp_delta_field(&delta, 0, pivot->t_tid.ip_posid);
 	}
 	ecp_delta_finish(&delta);
-	END_CRIT_SECTION();
 	state->nempty = 0;
 	ECP_STOP_POINT("passed");
 }

@@ -474,32 +474,6 @@ insert_unique(BetreeRel *bt, IndexTuple itup, Relation heap,
 	return unique.unique;
 }
 
-/* Insert one tuple, where it belongs by the options */
-static bool
-enter_and_insert(BetreeRel *bt, IndexTuple itup, Relation heap,
-				 IndexUniqueCheck mode, Datum *values, bool *isnull)
-{
-	BetreeEntry entry;
-	volatile bool unique = true;
-
-	betree_entry_begin(&entry, bt->rel);
-	PG_TRY();
-	{
-		if (mode != UNIQUE_CHECK_NO)
-			unique = insert_unique(bt, itup, heap, mode, values, isnull);
-		else if (bt->log_pages > 0)
-			insert_message(bt, itup);
-		else
-			insert_leaf(bt, itup);
-	}
-	PG_FINALLY();
-	{
-		betree_entry_end(&entry);
-	}
-	PG_END_TRY();
-	return unique;
-}
-
 /* What aminsert keeps from one row to the next */
 typedef struct BetreeInsertState
 {
@@ -518,7 +492,7 @@ betreeinsert(Relation rel, Datum *values, bool *isnull, ItemPointer ht_ctid,
 	MemoryContext oldcontext;
 	BetreeRel	bt;
 	IndexTuple	itup;
-	bool		unique;
+	bool		unique = true;
 
 	if (state == NULL)
 	{
@@ -542,7 +516,14 @@ betreeinsert(Relation rel, Datum *values, bool *isnull, ItemPointer ht_ctid,
 	itup = betree_form_tuple(&bt, values, isnull, ht_ctid, heapRel);
 	if (checkUnique != UNIQUE_CHECK_NO && betree_unique_is_exempt(&bt, isnull))
 		checkUnique = UNIQUE_CHECK_NO;
-	unique = enter_and_insert(&bt, itup, heapRel, checkUnique, values, isnull);
+	betree_entry_begin(rel);
+	if (checkUnique != UNIQUE_CHECK_NO)
+		unique = insert_unique(&bt, itup, heapRel, checkUnique, values, isnull);
+	else if (bt.log_pages > 0)
+		insert_message(&bt, itup);
+	else
+		insert_leaf(&bt, itup);
+	betree_entry_end(rel);
 	state->hash_known = bt.hash_known;
 	state->hash = bt.hash;
 

@@ -181,30 +181,12 @@ check_row(BetreeUnique *unique, IndexTuple itup)
 	unique->conflict = true;
 }
 
-/* Is the item live in the log of its node, with regard to its child's marker? */
-static bool
-is_live(BetreeUnique *unique, Page node, IndexTuple itup, bool tail, uint16 seq)
-{
-	BetreeRel  *bt = unique->bt;
-	BetreeKey	key;
-	int			child;
-
-	betree_key_from_tuple(bt, itup, &key);
-	if (!betree_key_node_covers(bt, node, &key))
-		return false;
-	if (tail)
-		return true;
-	child = betree_key_search_node(bt, node, &key, false);
-	return BetreeSeqNewer(seq,
-						  BetreePivotGetMarker(BetreeNodeGetPivot(node, child)));
-}
-
 /*
- * Look for our key on a locked page: a leaf, for which "node" is NULL, or a
- * page of the log of a node.
+ * Look for our key on a locked page: a leaf, or the page of the log of a node that
+ * this directory entry is of.
  */
 static void
-check_page(BetreeUnique *unique, Page page, Page node, bool tail, uint16 seq)
+check_page(BetreeUnique *unique, Page page, Page node, BetreeDirEntry *entry)
 {
 	BetreeRel  *bt = unique->bt;
 	OffsetNumber maxoff = betree_page_nitems(page);
@@ -229,7 +211,7 @@ check_page(BetreeUnique *unique, Page page, Page node, bool tail, uint16 seq)
 		/* unique indexes have none */
 		if (unlikely(BetreeTupleIsPosting(itup)))
 			betree_page_report_item(itup);
-		if (node == NULL || is_live(unique, node, itup, tail, seq))
+		if (node == NULL || betree_log_is_live(bt, node, entry, itup))
 			check_row(unique, itup);
 	}
 }
@@ -304,7 +286,7 @@ check_log(BetreeUnique *unique, Page node, int first)
 			(!tail && filtered && betree_filter_excludes(node, i, from, hit)))
 			continue;
 		buf = betree_block_read(bt->rel, dir[i].bted_block, BUFFER_LOCK_SHARE, BETREE_LOG);
-		check_page(unique, BufferGetPage(buf), node, tail, dir[i].bted_seq);
+		check_page(unique, BufferGetPage(buf), node, &dir[i]);
 		purge_page(unique, buf, false);
 		UnlockReleaseBuffer(buf);
 	}
@@ -353,7 +335,7 @@ check_leaf(BetreeUnique *unique, Page node, int child)
 							  betree_hash_get(bt)->id, unique->hash))
 		return;
 	buf = betree_block_read_child(bt->rel, node, child, BUFFER_LOCK_SHARE);
-	check_page(unique, BufferGetPage(buf), NULL, false, 0);
+	check_page(unique, BufferGetPage(buf), NULL, NULL);
 	purge_page(unique, buf, false);
 	UnlockReleaseBuffer(buf);
 }
@@ -489,15 +471,17 @@ check_tail(BetreeUnique *unique)
 {
 	BetreeRel  *bt = unique->bt;
 	Page		gate = BufferGetPage(unique->gate);
+	BetreeDirEntry *entry;
 
 	if (betree_node_ntails(gate) == 0 || unique->conflict ||
 		TransactionIdIsValid(unique->wait))
 		return;
-	unique->tail = betree_block_read(bt->rel, BetreeNodeGetDir(gate)[first_tail(unique, gate)].bted_block,
-									 BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
+	entry = BetreeNodeGetDir(gate) + first_tail(unique, gate);
+	unique->tail = betree_block_read(bt->rel, entry->bted_block, BUFFER_LOCK_EXCLUSIVE,
+									 BETREE_LOG);
 	if (!unique->done)
 	{
-		check_page(unique, BufferGetPage(unique->tail), gate, true, 0);
+		check_page(unique, BufferGetPage(unique->tail), gate, entry);
 		purge_page(unique, unique->tail, true);
 	}
 }

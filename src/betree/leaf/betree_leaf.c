@@ -107,17 +107,6 @@ merged_add(Merged *merged, IndexTuple itup, OffsetNumber from)
 		merged->new_space += MAXALIGN(IndexTupleSize(itup));
 }
 
-/* Compare a message with the leaf's item at "off" */
-static inline int
-compare_with_leaf(BetreeRel *bt, BetreeSortItem *message, Page page,
-				  OffsetNumber off)
-{
-	BetreeSortItem item;
-
-	betree_key_item_init(bt, &item, BetreePageGetTuple(page, off), 0);
-	return betree_key_item_compare(bt, message, &item);
-}
-
 /* Go on with a posting, or add the item that has been made and begin another */
 static void
 merged_add_row(Merged *merged, BetreePosting *posting, IndexTuple itup,
@@ -194,13 +183,13 @@ merge_items(BetreeRel *bt, Page page, BetreeBatch *batch, Merged *merged)
 
 		/* ascending input goes behind the last item */
 		if (i == 0 && maxoff > 0 &&
-			compare_with_leaf(bt, message, page, maxoff) > 0)
+			betree_place_compare(bt, message, page, maxoff) > 0)
 		{
 			low = high = maxoff + 1;
 			merged->ascending = true;
 		}
 
-		while (high <= maxoff && compare_with_leaf(bt, message, page, high) > 0)
+		while (high <= maxoff && betree_place_compare(bt, message, page, high) > 0)
 		{
 			low = high + 1;
 			high += step;
@@ -211,13 +200,13 @@ merge_items(BetreeRel *bt, Page page, BetreeBatch *batch, Merged *merged)
 		{
 			OffsetNumber mid = low + (high - low) / 2;
 
-			if (compare_with_leaf(bt, message, page, mid) > 0)
+			if (betree_place_compare(bt, message, page, mid) > 0)
 				low = mid + 1;
 			else
 				high = mid;
 		}
 		if (low <= maxoff)
-			found = compare_with_leaf(bt, message, page, low) == 0;
+			found = betree_place_compare(bt, message, page, low) == 0;
 
 		if (found && BetreeTupleIsPosting(BetreePageGetTuple(page, low)))
 			posting = low;
@@ -324,8 +313,7 @@ write_in_place(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 	int			first = 0;
 	int			upper = old_upper;
 	EcpDelta	delta;
-	int			nodeno = -1;
-	int			leafno;
+	int			leafno = batch->set_marker ? 1 : 0;
 
 	while (first < merged->nitems && merged->items[first].from == first + 1)
 		first++;
@@ -342,12 +330,8 @@ write_in_place(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 		}
 	}
 
-	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES);
-	if (batch->set_marker)
-		nodeno = ecp_delta_buffer(&delta, nodebuf);
-	leafno = ecp_delta_buffer(&delta, leafbuf);
-
-	START_CRIT_SECTION();
+	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES,
+					batch->set_marker ? nodebuf : InvalidBuffer, leafbuf);
 	for (int i = first; i < merged->nitems; i++)
 	{
 		if (merged->items[i].from == InvalidOffsetNumber)
@@ -362,15 +346,12 @@ write_in_place(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 		   (merged->nitems - first) * sizeof(ItemIdData));
 
 	if (batch->set_marker)
-		betree_log_absorb(&delta, nodeno, child, batch);
-	ecp_delta_range(&delta, leafno, offsetof(PageHeaderData, pd_lower),
-					2 * sizeof(LocationIndex));
-	ecp_delta_range(&delta, leafno,
-					SizeOfPageHeaderData + first * sizeof(ItemIdData),
+		betree_log_absorb(&delta, child, batch);
+	ecp_delta_bytes(&delta, leafno, &header->pd_lower, 2 * sizeof(LocationIndex));
+	ecp_delta_bytes(&delta, leafno, PageGetItemId(page, first + 1),
 					(merged->nitems - first) * sizeof(ItemIdData));
 	ecp_delta_range(&delta, leafno, upper, old_upper - upper);
 	ecp_delta_finish(&delta);
-	END_CRIT_SECTION();
 }
 
 /* The same, with the Bloom filter of the leaf, if its node has such */

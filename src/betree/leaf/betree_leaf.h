@@ -11,6 +11,7 @@
 #include "access/itup.h"
 #include "betree/log/betree_log.h"
 #include "betree/order/betree_order.h"
+#include "betree/page/betree_page.h"
 #include "storage/buf.h"
 #include "storage/bufpage.h"
 #include "storage/itemptr.h"
@@ -23,6 +24,16 @@ extern bool betree_leaf_merge(BetreeRel *bt, Buffer nodebuf, int child,
 							  Buffer leafbuf, BetreeBatch *batch);
 
 /* betree_place.c: inserting one tuple into a leaf, past the logs */
+
+/* Compare a tuple with the leaf's item at "off" */
+static inline int
+betree_place_compare(BetreeRel *bt, BetreeSortItem *tuple, Page page, OffsetNumber off)
+{
+	BetreeSortItem item;
+
+	betree_key_item_init(bt, &item, BetreePageGetTuple(page, off), 0);
+	return betree_key_item_compare(bt, tuple, &item);
+}
 
 extern bool betree_place_is_at_end(BetreeRel *bt, Page node, BetreeKey *key);
 extern bool betree_place_is_inside(BetreeRel *bt, IndexTuple message,

@@ -42,16 +42,6 @@ betree_place_is_at_end(BetreeRel *bt, Page node, BetreeKey *key)
 		betree_key_compare_pivot(bt, key, BetreeNodeGetPivot(node, Max(child, 0))) >= 0;
 }
 
-/* Compare a tuple with the leaf's item at "off" */
-static inline int
-compare(BetreeRel *bt, BetreeSortItem *tuple, Page page, OffsetNumber off)
-{
-	BetreeSortItem item;
-
-	betree_key_item_init(bt, &item, BetreePageGetTuple(page, off), 0);
-	return betree_key_item_compare(bt, tuple, &item);
-}
-
 /*
  * betree_place_is_inside
  *		Is a message that is above an item, as an item, not above all of its rows?
@@ -108,18 +98,18 @@ find_place(BetreeRel *bt, Page page, IndexTuple itup)
 	BetreeSortItem item;
 
 	betree_key_item_init(bt, &item, itup, 0);
-	if (maxoff == 0 || compare(bt, &item, page, maxoff) > 0)
+	if (maxoff == 0 || betree_place_compare(bt, &item, page, maxoff) > 0)
 		return maxoff + 1;
 	while (low < high)
 	{
 		OffsetNumber mid = low + (high - low) / 2;
 
-		if (compare(bt, &item, page, mid) > 0)
+		if (betree_place_compare(bt, &item, page, mid) > 0)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	return compare(bt, &item, page, low) == 0 ? InvalidOffsetNumber : low;
+	return betree_place_compare(bt, &item, page, low) == 0 ? InvalidOffsetNumber : low;
 }
 
 /*
@@ -155,12 +145,9 @@ betree_place_insert(BetreeRel *bt, Buffer leafbuf, IndexTuple itup, bool last)
 	ItemIdSetNormal(&ids[0], room.upper, IndexTupleSize(itup));
 	memcpy(&ids[1], PageGetItemId(page, off),
 		   (room.nitems + 1 - off) * sizeof(ItemIdData));
-	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES);
-	ecp_delta_buffer(&delta, leafbuf);
-	START_CRIT_SECTION();
+	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES, leafbuf, InvalidBuffer);
 	betree_log_put(&delta, page, &room, itup, off, ids);
 	ecp_delta_finish(&delta);
-	END_CRIT_SECTION();
 	ECP_STOP_POINT("merged");
 	return true;
 }

@@ -220,10 +220,9 @@ betree_filter_trim(BetreeRel *bt, Buffer nodebuf)
 	{
 		Page		node = BufferGetPage(nodebuf);
 		int			nfilters = betree_node_nfilters(node);
-		int			at;
-		Buffer		buf;
+		BetreeDirEntry *entry;
 		BlockNumber blkno;
-		GenericXLogState *state;
+		Buffer		buf;
 
 		if (nfilters == 0 ||
 			(nfilters <= wanted &&
@@ -231,16 +230,10 @@ betree_filter_trim(BetreeRel *bt, Buffer nodebuf)
 			!covers_nothing(node))
 			break;
 
-		at = betree_node_find_dir(node,
-								  BETREE_DIR_FILTER_NUMBER(nfilters - 1));
-		if (at < 0)
-			betree_page_report_item(node);
-		blkno = BetreeNodeGetDir(node)[at].bted_block;
+		entry = betree_node_get_dir(node, BETREE_DIR_FILTER_NUMBER(nfilters - 1));
+		blkno = entry->bted_block;
 		buf = betree_block_read(bt->rel, blkno, BUFFER_LOCK_EXCLUSIVE, BETREE_FILTER);
-		state = GenericXLogStart(bt->rel);
-		betree_node_remove_dir(GenericXLogRegisterBuffer(state, nodebuf, 0), at);
-		betree_page_init(GenericXLogRegisterBuffer(state, buf, 0), BETREE_FREE, 0, 0);
-		GenericXLogFinish(state);
+		betree_log_free_page(bt, nodebuf, entry - BetreeNodeGetDir(node), buf);
 		ECP_STOP_POINT("filter-freed");
 		UnlockReleaseBuffer(buf);
 		betree_block_free(bt->rel, blkno);
@@ -344,59 +337,36 @@ add_groups(BetreeRel *bt, BetreeDirEntry *entry, uint16 upto,
 	char	   *groups = PageGetContents(page);
 	int			nold = ((PageHeader) page)->pd_lower - (int) SizeOfPageHeaderData;
 	bool		same_hash = opaque->bteo_hash_id == hash->id;
-	bool		rewrite;
-	int			first;
-	char	   *kept = NULL;
+	bool		rewrite = !same_hash || nold + nadded > BETREE_FILTER_MAX_BYTES;
+	int			first = rewrite ? 0 : nold;
+	PGAlignedBlock kept;
+	bool		fits;
 	EcpDelta	delta;
 
-	/* only a filter that covers nothing may change its hash functions */
-	if (!same_hash && BetreeSeqNewer(upto, entry->bted_seq))
-	{
-		UnlockReleaseBuffer(buf);
-		return false;
-	}
-	rewrite = !same_hash || nold + nadded > BETREE_FILTER_MAX_BYTES;
 	if (rewrite)
-	{
-		kept = palloc(BLCKSZ);
-		nold = live_groups(page, entry->bted_seq, upto, kept);
-		if (nold + nadded > BETREE_FILTER_MAX_BYTES)
-		{
-			pfree(kept);
-			UnlockReleaseBuffer(buf);
-			return false;
-		}
-	}
-	else if (nadded == 0)
+		nold = live_groups(page, entry->bted_seq, upto, kept.data);
+
+	/* only a filter that covers nothing may change its hash functions */
+	fits = nold + nadded <= BETREE_FILTER_MAX_BYTES &&
+		(same_hash || !BetreeSeqNewer(upto, entry->bted_seq));
+	if (!fits || (!rewrite && nadded == 0))
 	{
 		UnlockReleaseBuffer(buf);
-		return true;
+		return fits;
 	}
 
-	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES);
-	ecp_delta_buffer(&delta, buf);
-	START_CRIT_SECTION();
+	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES, buf, InvalidBuffer);
 	if (rewrite)
-		memcpy(groups, kept, nold);
+		memcpy(groups, kept.data, nold);
 	memcpy(groups + nold, added, nadded);
 	((PageHeader) page)->pd_lower = groups + nold + nadded - (char *) page;
 	opaque->bteo_hash_id = hash->id;
-
-	first = rewrite ? 0 : nold;
-	ecp_delta_range(&delta, 0, offsetof(PageHeaderData, pd_lower),
-					sizeof(LocationIndex));
-	ecp_delta_range(&delta, 0, groups + first - (char *) page,
-					nold + nadded - first);
+	ecp_delta_field(&delta, 0, ((PageHeader) page)->pd_lower);
+	ecp_delta_bytes(&delta, 0, groups + first, nold + nadded - first);
 	if (!same_hash)
-		ecp_delta_range(&delta, 0,
-						(char *) &opaque->bteo_hash_id - (char *) page,
-						sizeof(opaque->bteo_hash_id));
+		ecp_delta_field(&delta, 0, opaque->bteo_hash_id);
 	ecp_delta_finish(&delta);
-	END_CRIT_SECTION();
 	ECP_STOP_POINT("filtered");
-
-	if (rewrite)
-		pfree(kept);
 	UnlockReleaseBuffer(buf);
 	return true;
 }
@@ -462,15 +432,12 @@ betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Buffer *bufs, int nbufs,
 	nfilters = betree_node_nfilters(node);
 	for (int number = 0; number < nfilters; number++)
 	{
-		int			at = betree_node_find_dir(node,
-											  BETREE_DIR_FILTER_NUMBER(number));
 		int			nadded = form_groups(added, hashes, nhashes, number, nfilters, seq);
 
-		if (at < 0 || number >= BETREE_FILTER_PAGES_MAX)
+		if (number >= BETREE_FILTER_PAGES_MAX)
 			betree_page_report_item(node);
-		covered[number] = add_groups(bt, BetreeNodeGetDir(node) + at,
-									 (uint16) opaque->bteo_seq, hash,
-									 added, nadded);
+		covered[number] = add_groups(bt, betree_node_get_dir(node, BETREE_DIR_FILTER_NUMBER(number)),
+									 (uint16) opaque->bteo_seq, hash, added, nadded);
 	}
 	pfree(added);
 	pfree(hashes);
@@ -491,25 +458,20 @@ betree_filter_probe(BetreeRel *bt, Page node, uint32 id, uint64 hash,
 	int			nfilters = betree_node_nfilters(node);
 	int			bucket = bucket_of(hash);
 	uint16		part = part_of(hash);
+	BetreeDirEntry *entry;
 	Buffer		buf;
 	Page		page;
 	bool		valid;
-	int			at;
 
 	Assert(BetreePageGetOpaque(node)->bteo_kind == BETREE_NODE);
 
 	if (nfilters == 0)
 		return false;
-	at = betree_node_find_dir(node,
-							  BETREE_DIR_FILTER_NUMBER(filter_number(hash, nfilters)));
-	if (at < 0)
-		betree_page_report_item(node);
-
-	*from = BetreeNodeGetDir(node)[at].bted_seq;
+	entry = betree_node_get_dir(node, BETREE_DIR_FILTER_NUMBER(filter_number(hash, nfilters)));
+	*from = entry->bted_seq;
 	if (!BetreeSeqNewer(BetreePageGetOpaque(node)->bteo_seq, *from))
 		return false;
-	buf = betree_block_read(bt->rel, BetreeNodeGetDir(node)[at].bted_block,
-							BUFFER_LOCK_SHARE, BETREE_FILTER);
+	buf = betree_block_read(bt->rel, entry->bted_block, BUFFER_LOCK_SHARE, BETREE_FILTER);
 	page = BufferGetPage(buf);
 	valid = BetreePageGetOpaque(page)->bteo_hash_id == id;
 	if (valid)

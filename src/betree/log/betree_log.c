@@ -201,20 +201,14 @@ betree_log_append(BetreeRel *bt, Buffer tailbuf, IndexTuple itup)
 		changed = sorted_item_ids(bt, page, ids);
 	ItemIdSetNormal(&ids[changed ? maxoff : 0], room.upper, IndexTupleSize(itup));
 
-	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES);
-	ecp_delta_buffer(&delta, tailbuf);
-
-	START_CRIT_SECTION();
+	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES, tailbuf, InvalidBuffer);
 	betree_log_put(&delta, page, &room, itup, changed ? 1 : maxoff + 1, ids);
 	if (sort)
 	{
 		opaque->bteo_nsorted = maxoff;
-		ecp_delta_range(&delta, 0,
-						(char *) &opaque->bteo_nsorted - (char *) page,
-						sizeof(opaque->bteo_nsorted));
+		ecp_delta_field(&delta, 0, opaque->bteo_nsorted);
 	}
 	ecp_delta_finish(&delta);
-	END_CRIT_SECTION();
 }
 
 /* A page to be the next tail: a spare one of the node or a fresh one */
@@ -521,9 +515,7 @@ sort_tail(SealState *seal, Buffer buf)
 	bool		changed = sorted_item_ids(seal->bt, page, ids);
 	EcpDelta	delta;
 
-	ecp_delta_begin(&delta, seal->bt->rel, ECP_DELTA_BYTES);
-	ecp_delta_buffer(&delta, buf);
-	START_CRIT_SECTION();
+	ecp_delta_begin(&delta, seal->bt->rel, ECP_DELTA_BYTES, buf, InvalidBuffer);
 	opaque->bteo_seq = seal->seq;
 	opaque->bteo_nsorted = maxoff;
 	if (changed)
@@ -531,12 +523,9 @@ sort_tail(SealState *seal, Buffer buf)
 		memcpy(PageGetItemId(page, 1), ids, maxoff * sizeof(ItemIdData));
 		ecp_delta_range(&delta, 0, SizeOfPageHeaderData, maxoff * sizeof(ItemIdData));
 	}
-	ecp_delta_range(&delta, 0, (char *) &opaque->bteo_seq - (char *) page,
-					sizeof(opaque->bteo_seq));
-	ecp_delta_range(&delta, 0, (char *) &opaque->bteo_nsorted - (char *) page,
-					sizeof(opaque->bteo_nsorted));
+	ecp_delta_field(&delta, 0, opaque->bteo_seq);
+	ecp_delta_field(&delta, 0, opaque->bteo_nsorted);
 	ecp_delta_finish(&delta);
-	END_CRIT_SECTION();
 	ECP_STOP_POINT("sorted");
 }
 
@@ -693,6 +682,42 @@ batch_add(BetreeRel *bt, BetreeBatch *batch, Page page, OffsetNumber *off,
 }
 
 /*
+ * betree_log_free_page
+ *		Free a page that is directory entry "at" of a node, no sealed one; both
+ *		are exclusively locked.
+ */
+void
+betree_log_free_page(BetreeRel *bt, Buffer nodebuf, int at, Buffer buf)
+{
+	GenericXLogState *state = GenericXLogStart(bt->rel);
+
+	betree_node_remove_dir(GenericXLogRegisterBuffer(state, nodebuf, 0), at);
+	betree_page_init(GenericXLogRegisterBuffer(state, buf, 0), BETREE_FREE, 0, 0);
+	GenericXLogFinish(state);
+}
+
+/*
+ * betree_log_is_live
+ *		Is an item of a log page or tail, of this directory entry, live, or a
+ *		leftover of a flush or a split?
+ */
+bool
+betree_log_is_live(BetreeRel *bt, Page node, BetreeDirEntry *entry, IndexTuple itup)
+{
+	BetreeKey	key;
+	int			child;
+
+	betree_key_from_tuple(bt, itup, &key);
+	if (!betree_key_node_covers(bt, node, &key))
+		return false;
+	if (BetreeDirIsTail(entry))
+		return true;
+	child = betree_key_search_node(bt, node, &key, false);
+	return BetreeSeqNewer(entry->bted_seq,
+						  BetreePivotGetMarker(BetreeNodeGetPivot(node, child)));
+}
+
+/*
  * betree_log_check_order
  *		Complain if the numbers of a locked node's log are not in order, from
  *		the oldest to the newest given.
@@ -784,13 +809,12 @@ betree_log_gather(BetreeRel *bt, Page node, int child, int max_space,
  * betree_log_absorb
  *		Set the marker of a child and count the batch, within a delta record.
  *
- * "bufno" is the node in the record; the caller is in its critical section.
+ * The node is the record's first page.
  */
 void
-betree_log_absorb(EcpDelta *delta, int bufno, int child,
-				  BetreeBatch *batch)
+betree_log_absorb(EcpDelta *delta, int child, BetreeBatch *batch)
 {
-	Page		node = BufferGetPage(delta->buffers[bufno]);
+	Page		node = BufferGetPage(delta->buffers[0]);
 	IndexTuple	pivot = BetreeNodeGetPivot(node, child);
 	BetreeCounters counters = BetreeNodeGetCounters(node);
 	uint32	   *bucket = betree_node_count_batch(node, batch->nitems);
@@ -799,14 +823,9 @@ betree_log_absorb(EcpDelta *delta, int bufno, int child,
 	Assert(batch->set_marker);
 
 	BetreePivotSetMarker(pivot, batch->upto);
-	ecp_delta_range(delta, bufno,
-					(char *) &pivot->t_tid.ip_posid - (char *) node,
-					sizeof(OffsetNumber));
-	ecp_delta_range(delta, bufno,
-					(char *) &counters->btec_messages - (char *) node,
-					sizeof(uint32));
-	ecp_delta_range(delta, bufno, (char *) bucket - (char *) node,
-					sizeof(uint32));
+	ecp_delta_field(delta, 0, pivot->t_tid.ip_posid);
+	ecp_delta_field(delta, 0, counters->btec_messages);
+	ecp_delta_field(delta, 0, *bucket);
 }
 
 /*
@@ -831,11 +850,7 @@ betree_log_append_batch(BetreeRel *bt, Buffer nodebuf, int child, Buffer tailbuf
 	Assert(batch->nitems > 0);
 	Assert(maxoff + batch->nitems <= BETREE_LOG_PAGE_MAX_ITEMS);
 
-	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES);
-	ecp_delta_buffer(&delta, nodebuf);
-	ecp_delta_buffer(&delta, tailbuf);
-
-	START_CRIT_SECTION();
+	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES, nodebuf, tailbuf);
 	header->pd_lower = SizeOfPageHeaderData + maxoff * sizeof(ItemIdData);
 	header->pd_upper = old_upper;
 	for (int i = 0; i < batch->nitems; i++)
@@ -853,18 +868,12 @@ betree_log_append_batch(BetreeRel *bt, Buffer nodebuf, int child, Buffer tailbuf
 	if (maxoff == 0)
 		opaque->bteo_nsorted = batch->nitems;
 
-	betree_log_absorb(&delta, 0, child, batch);
-	ecp_delta_range(&delta, 1, offsetof(PageHeaderData, pd_lower),
-					2 * sizeof(LocationIndex));
-	ecp_delta_range(&delta, 1,
-					SizeOfPageHeaderData + maxoff * sizeof(ItemIdData),
+	betree_log_absorb(&delta, child, batch);
+	ecp_delta_bytes(&delta, 1, &header->pd_lower, 2 * sizeof(LocationIndex));
+	ecp_delta_bytes(&delta, 1, PageGetItemId(page, maxoff + 1),
 					batch->nitems * sizeof(ItemIdData));
-	ecp_delta_range(&delta, 1, header->pd_upper,
-					old_upper - header->pd_upper);
-	ecp_delta_range(&delta, 1,
-					(char *) &opaque->bteo_nsorted - (char *) page,
-					sizeof(opaque->bteo_nsorted));
+	ecp_delta_range(&delta, 1, header->pd_upper, old_upper - header->pd_upper);
+	ecp_delta_field(&delta, 1, opaque->bteo_nsorted);
 	ecp_delta_finish(&delta);
-	END_CRIT_SECTION();
 	ECP_STOP_POINT("flushed-down");
 }

@@ -16,7 +16,7 @@
 #include "storage/off.h"
 #include "utils/rel.h"
 
-/* betree_batch.c: batches of messages on their way down */
+/* betree_log_cache.c: pins on the pages of a log; batches on their way down */
 
 /* Messages of one child, collected from the log of its parent */
 typedef struct BetreeBatch
@@ -33,8 +33,6 @@ typedef struct BetreeBatch
 } BetreeBatch;
 
 extern void betree_batch_init(BetreeBatch *batch, int npages);
-
-/* betree_log_cache.c: pins on the pages of a log */
 
 /*
  * Pins on the pages of a log, by directory entry, and where the last child's
@@ -74,15 +72,17 @@ extern void betree_log_put(EcpDelta *delta, Page page, BetreeRoom *room,
 						   IndexTuple itup, OffsetNumber off, ItemIdData *ids);
 extern void betree_log_append(BetreeRel *bt, Buffer tailbuf, IndexTuple itup);
 extern void betree_log_append_batch(BetreeRel *bt, Buffer nodebuf, int child,
-									Buffer tailbuf, struct BetreeBatch *batch);
+									Buffer tailbuf, BetreeBatch *batch);
 extern void betree_log_set_drain(BetreeRel *bt, Buffer nodebuf);
 extern bool betree_log_seal(BetreeRel *bt, Buffer nodebuf, bool single);
+extern void betree_log_free_page(BetreeRel *bt, Buffer nodebuf, int at, Buffer buf);
+extern bool betree_log_is_live(BetreeRel *bt, Page node, BetreeDirEntry *entry,
+							   IndexTuple itup);
 extern void betree_log_check_order(Page node);
 extern void betree_log_gather(BetreeRel *bt, Page node, int child,
 							  int max_space, int max_items,
-							  struct BetreeLogCache *cache, struct BetreeBatch *batch);
-extern void betree_log_absorb(EcpDelta *delta, int bufno, int child,
-							  struct BetreeBatch *batch);
+							  BetreeLogCache *cache, BetreeBatch *batch);
+extern void betree_log_absorb(EcpDelta *delta, int child, BetreeBatch *batch);
 
 /* betree_filter.c: fingerprints of the sealed pages of a log */
 
@@ -100,7 +100,6 @@ extern bool betree_filter_excludes(Page node, int i, uint16 from,
 
 /* betree_bloom.c: bloom filters of leaves */
 
-
 extern bool betree_bloom_excludes(BetreeRel *bt, Page node,
 								  BlockNumber leafblk, uint32 hash_id,
 								  uint64 hash);
@@ -109,14 +108,14 @@ extern bool betree_bloom_lacks(BetreeRel *bt, Page node, BlockNumber leafblk,
 extern const char *betree_bloom_complaint(BetreeRel *bt, Page node, int at);
 extern int	betree_bloom_count_slots(Page page);
 extern bool betree_bloom_add(BetreeRel *bt, Buffer nodebuf,
-							 BlockNumber leafblk, struct BetreeBatch *batch);
+							 BlockNumber leafblk, BetreeBatch *batch);
 extern bool betree_bloom_has_slot(BetreeRel *bt, Page node,
 								  BlockNumber leafblk);
 extern void betree_bloom_set(BetreeRel *bt, Buffer nodebuf, Buffer leafbuf);
 extern void betree_bloom_forget(BetreeRel *bt, Buffer nodebuf,
 								BlockNumber leafblk);
 
-/* betree_bloom_pages.c: making Bloom pages, and freeing them */
+/* the same: making Bloom pages, and freeing them */
 
 /* a node's children, and the first one of the next node */
 #define BETREE_BLOOM_BUILD_SLOTS	(MaxIndexTuplesPerPage + 1)

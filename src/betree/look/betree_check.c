@@ -33,13 +33,15 @@
 #include "betree/define/betree_define.h"
 #include "betree/ingest/betree_ingest.h"
 #include "betree/log/betree_log.h"
-#include "betree/look/betree_check_rows.h"
 #include "betree/order/betree_order.h"
 #include "betree/page/betree_block.h"
 #include "betree/page/betree_image.h"
 #include "betree/page/betree_page.h"
 #include "betree/tree/betree_tree.h"
 #include "catalog/index.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
+#include "executor/tuptable.h"
 #include "fmgr.h"
 #include "lib/bloomfilter.h"
 #include "miscadmin.h"
@@ -49,6 +51,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/tuplesort.h"
 
 typedef struct CheckState
 {
@@ -67,7 +70,7 @@ typedef struct CheckState
 	int			ntail;
 	MemoryContext upper_context;
 	Relation	heap;
-	struct Tuplesortstate *tids;	/* of the live items, or NULL */
+	Tuplesortstate *tids;		/* of the live items, or NULL */
 	int64		nrows;			/* of the heap, that a build would find */
 	Snapshot	snapshot;		/* with heapallindexed */
 	bool		unique;			/* no two visible rows have the same key */
@@ -143,8 +146,11 @@ account(CheckState *state, BlockNumber blkno, IndexTuple itup)
 		corrupt(state, blkno, "An item refers to row (%u,%u), which the table cannot have.",
 				ItemPointerGetBlockNumberNoCheck(&itup->t_tid),
 				ItemPointerGetOffsetNumberNoCheck(&itup->t_tid));
+	/* as numbers in the same order */
 	if (state->tids != NULL)
-		betree_check_rows_add(state->tids, &itup->t_tid);
+		tuplesort_putdatum(state->tids,
+						   Int64GetDatum(((int64) ItemPointerGetBlockNumber(&itup->t_tid) << 16) |
+										 ItemPointerGetOffsetNumber(&itup->t_tid)), false);
 	if (state->filter != NULL)
 	{
 		Datum		values[INDEX_MAX_KEYS];
@@ -261,53 +267,35 @@ check_child_range(CheckState *state, Page node, int child)
 
 /*
  * Directory entry "at", of a filter page: its number is one of 0..n-1, its
- * coverage not in the future, and its page a filter.
+ * coverage not in the future, and its page a filter.  Or of a Bloom page, whose
+ * slots are each of one child of the node.
  */
 static void
 check_filter_entry(CheckState *state, Buffer nodebuf, int at)
 {
 	Page		node = BufferGetPage(nodebuf);
-	BetreeDirEntry *dir = BetreeNodeGetDir(node);
-	Buffer		buf;
+	BetreeDirEntry *entry = BetreeNodeGetDir(node) + at;
 	const char *complaint;
 
-	if ((dir[at].bted_kind >> 8) >= betree_node_nfilters(node) ||
-		betree_node_nfilters(node) > BETREE_FILTER_PAGES_MAX ||
-		betree_node_find_dir(node, dir[at].bted_kind) != at ||
-		!is_number_sane(node, dir[at].bted_seq))
-		corrupt(state, BufferGetBlockNumber(nodebuf),
-				"Directory entry %d of a filter page is invalid.", at);
-	buf = betree_block_read(state->bt.rel, dir[at].bted_block, BUFFER_LOCK_SHARE,
-							BETREE_FILTER);
-	complaint = betree_filter_complaint(BufferGetPage(buf));
+	if (BetreeDirIsBloom(entry))
+		complaint = betree_bloom_complaint(&state->bt, node, at);
+	else
+	{
+		Buffer		buf;
+
+		if ((entry->bted_kind >> 8) >= betree_node_nfilters(node) ||
+			betree_node_nfilters(node) > BETREE_FILTER_PAGES_MAX ||
+			betree_node_find_dir(node, entry->bted_kind) != at ||
+			!is_number_sane(node, entry->bted_seq))
+			corrupt(state, BufferGetBlockNumber(nodebuf),
+					"Directory entry %d of a filter page is invalid.", at);
+		buf = betree_block_read(state->bt.rel, entry->bted_block, BUFFER_LOCK_SHARE,
+								BETREE_FILTER);
+		complaint = betree_filter_complaint(BufferGetPage(buf));
+		UnlockReleaseBuffer(buf);
+	}
 	if (complaint != NULL)
-		corrupt(state, dir[at].bted_block, "%s", complaint);
-	UnlockReleaseBuffer(buf);
-}
-
-/* The same of a Bloom page: each of its slots is of one child of the node */
-static void
-check_bloom_entry(CheckState *state, Buffer nodebuf, int at)
-{
-	Page		node = BufferGetPage(nodebuf);
-	const char *complaint = betree_bloom_complaint(&state->bt, node, at);
-
-	if (complaint != NULL)
-		corrupt(state, BetreeNodeGetDir(node)[at].bted_block, "%s", complaint);
-}
-
-/* A live item of a node's sealed page: its filter knows it */
-static void
-check_fingerprint(CheckState *state, Buffer nodebuf, BetreeSortItem *item)
-{
-	Page		node = BufferGetPage(nodebuf);
-	BetreeDirEntry *entry = BetreeNodeGetDir(node) + item->order;
-	BetreeHash *hash = betree_hash_get(&state->bt);
-
-	if (hash != NULL &&
-		betree_filter_lacks(&state->bt, node, hash, item->itup, item->order))
-		corrupt(state, entry->bted_block,
-				"An item of the log page is not in the filter.");
+		corrupt(state, entry->bted_block, "%s", complaint);
 }
 
 /*
@@ -369,17 +357,15 @@ check_interval(CheckState *state, Page node, int i, Page page)
 
 	for (OffsetNumber off = 1; off <= betree_page_nitems(page); off++)
 	{
+		IndexTuple	itup = BetreePageGetTuple(page, off);
 		BetreeKey	key;
 		int			child;
 
-		betree_key_from_tuple(bt, BetreePageGetTuple(page, off), &key);
-		if (!betree_key_node_covers(bt, node, &key))
+		if (!betree_log_is_live(bt, node, entry, itup))
 			continue;
+		betree_key_from_tuple(bt, itup, &key);
 		child = betree_key_search_node(bt, node, &key, false);
-		if ((BetreeDirIsTail(entry) ||
-			 BetreeSeqNewer(entry->bted_seq,
-							BetreePivotGetMarker(BetreeNodeGetPivot(node, child)))) &&
-			!betree_node_log_covers(node, i, child, child))
+		if (!betree_node_log_covers(node, i, child, child))
 			corrupt(state, entry->bted_block,
 					"Item %u is of child %d, which the page is not for.", off, child);
 	}
@@ -429,14 +415,9 @@ check_log(CheckState *state, Buffer nodebuf)
 		if ((log || tail) && !betree_node_log_ordered(node, i))
 			corrupt(state, nodeblk, "Directory entry %d is out of order.", i);
 		visit(state, dir[i].bted_block);
-		if (BetreeDirIsFilter(&dir[i]))
+		if (BetreeDirIsFilter(&dir[i]) || BetreeDirIsBloom(&dir[i]))
 		{
 			check_filter_entry(state, nodebuf, i);
-			continue;
-		}
-		if (BetreeDirIsBloom(&dir[i]))
-		{
-			check_bloom_entry(state, nodebuf, i);
 			continue;
 		}
 
@@ -451,38 +432,14 @@ check_log(CheckState *state, Buffer nodebuf)
 				(log && bufopaque->bteo_nsorted != betree_page_nitems(page)))
 				corrupt(state, dir[i].bted_block,
 						"The log page does not match its directory entry.");
-			check_ascending(state, dir[i].bted_block, page,
-							bufopaque->bteo_nsorted);
-		}
-		if (log || tail)
+			check_ascending(state, dir[i].bted_block, page, bufopaque->bteo_nsorted);
 			check_interval(state, node, i, page);
+		}
 		if (tail)
 			check_tail(state, node, dir[i].bted_block, page);
 		UnlockReleaseBuffer(buf);
 	}
 	betree_key_sort(bt, state->tail, state->ntail);
-}
-
-/* First item of the array that is not below the pivot */
-static int
-first_of(CheckState *state, BetreeSortItem *items, int nitems,
-		 IndexTuple pivot)
-{
-	BetreeKey	key;
-	int			low = 0;
-	int			high = nitems;
-
-	betree_key_from_pivot(&state->bt, pivot, &key);
-	while (low < high)
-	{
-		int			mid = low + (high - low) / 2;
-
-		if (betree_key_compare_tuple(&state->bt, &key, items[mid].itup) > 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
 }
 
 /*
@@ -493,24 +450,31 @@ first_of(CheckState *state, BetreeSortItem *items, int nitems,
 static int
 gather_all(CheckState *state, Page node, int child, BetreeSortItem **items)
 {
+	struct
+	{
+		BetreeSortItem *items;
+		int			n;
+	}			sources[] = {{state->tail, state->ntail}, {state->upper, state->nupper}};
 	IndexTuple	low = BetreeNodeGetPivot(node, child);
-	IndexTuple	high = BetreeNodeGetUpper(node, child);
-	int			tail = first_of(state, state->tail, state->ntail, low);
-	int			ntail = first_of(state, state->tail, state->ntail, high) - tail;
-	int			upper = first_of(state, state->upper, state->nupper, low);
-	int			nupper = first_of(state, state->upper, state->nupper, high) - upper;
 	int			n = state->batch.nitems;
+	BetreeKey	lower;
+	BetreeKey	upper;
 
-	*items = palloc_extended((n + ntail + nupper + 1) * sizeof(BetreeSortItem),
+	betree_key_from_pivot(&state->bt, low, &lower);
+	betree_key_from_pivot(&state->bt, BetreeNodeGetUpper(node, child), &upper);
+	*items = palloc_extended((n + state->ntail + state->nupper + 1) * sizeof(BetreeSortItem),
 							 MCXT_ALLOC_HUGE);
 	memcpy(*items, state->batch.items, n * sizeof(BetreeSortItem));
-	if (ntail > 0)
-		memcpy(*items + n, state->tail + tail, ntail * sizeof(BetreeSortItem));
-	n += ntail;
-	if (nupper > 0)
-		memcpy(*items + n, state->upper + upper,
-			   nupper * sizeof(BetreeSortItem));
-	n += nupper;
+	for (int i = 0; i < lengthof(sources); i++)
+	{
+		int			first = betree_key_search_items(&state->bt, sources[i].items,
+													sources[i].n, &lower);
+		int			end = betree_key_search_items(&state->bt, sources[i].items,
+												  sources[i].n, &upper);
+
+		while (first < end)
+			(*items)[n++] = sources[i].items[first++];
+	}
 	betree_key_sort(&state->bt, *items, n);
 	for (int i = 1; i < n; i++)
 	{
@@ -641,6 +605,7 @@ static void
 check_level(CheckState *state, int level)
 {
 	BetreeRel  *bt = &state->bt;
+	BetreeHash *hash = betree_hash_get(bt);
 	BetreeLevelWalk nodes;
 	Buffer		nodebuf;
 
@@ -673,7 +638,10 @@ check_level(CheckState *state, int level)
 						item->itup);
 				if (level > 1)
 					keep_upper(state, item->itup);
-				check_fingerprint(state, nodebuf, item);
+				if (hash != NULL &&
+					betree_filter_lacks(bt, node, hash, item->itup, item->order))
+					corrupt(state, BetreeNodeGetDir(node)[item->order].bted_block,
+							"An item of the log page is not in the filter.");
 			}
 			if (level > 1)
 				check_child_range(state, node, child);
@@ -749,6 +717,70 @@ check_heap(CheckState *state, Relation heap, Snapshot snapshot)
 						   check_heap_row, state, scan);
 }
 
+pg_noreturn static void report_row(Relation index, ItemPointer tid,
+								   const char *detail);
+
+static void
+report_row(Relation index, ItemPointer tid, const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 errmsg("index \"%s\" is corrupted: row (%u,%u)",
+					RelationGetRelationName(index),
+					ItemPointerGetBlockNumber(tid),
+					ItemPointerGetOffsetNumber(tid)),
+			 errdetail_internal("%s", detail),
+			 errhint("Please REINDEX it.")));
+}
+
+/*
+ * Complain unless no two of the TIDs of live items are the same, each is of a row
+ * that the heap has, and the snapshot sees as many as the rows that were found in the
+ * heap.  Ends the sort.
+ */
+static void
+check_tids(CheckState *state)
+{
+	Relation	index = state->bt.rel;
+	Relation	heap = state->heap;
+	Tuplesortstate *tids = state->tids;
+	IndexFetchTableData *fetch = ecp_table_fetch_begin(heap);
+	TupleTableSlot *slot = table_slot_create(heap, NULL);
+	int64		last = -1;
+	int64		nseen = 0;
+	Datum		value;
+	bool		isnull;
+
+	tuplesort_performsort(tids);
+	while (ecp_tuplesort_getdatum(tids, &value, &isnull))
+	{
+		int64		number = DatumGetInt64(value);
+		ItemPointerData tid;
+		ItemPointerData row;
+		bool		call_again = false;
+
+		CHECK_FOR_INTERRUPTS();
+		ItemPointerSet(&tid, (BlockNumber) (number >> 16), (OffsetNumber) number);
+		row = tid;
+		if (number == last)
+			report_row(index, &tid, "The index has it twice.");
+		last = number;
+		if (table_index_fetch_tuple(fetch, &row, state->snapshot, slot, &call_again, NULL))
+			nseen++;
+		else if (!ecp_heap_has_row(heap, &tid))
+			report_row(index, &tid, "The table does not have it.");
+	}
+	tuplesort_end(tids);
+	ExecDropSingleTupleTableSlot(slot);
+	table_index_fetch_end(fetch);
+	if (nseen != state->nrows)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" has " INT64_FORMAT " visible rows, but its table " INT64_FORMAT,
+						RelationGetRelationName(index), nseen, state->nrows),
+				 errhint("Please REINDEX it.")));
+}
+
 PG_FUNCTION_INFO_V1(betree_index_check);
 
 /* betree_index_check(index regclass, heapallindexed boolean) returns void */
@@ -760,7 +792,6 @@ betree_index_check(PG_FUNCTION_ARGS)
 	CheckState	state = {0};
 	Snapshot	snapshot = NULL;
 	EcpUserIndex user;
-	BetreeEntry entry;
 
 	ecp_user_index_begin(&user, fcinfo,
 						 exclusive ? ShareLock : AccessShareLock,
@@ -781,7 +812,8 @@ betree_index_check(PG_FUNCTION_ARGS)
 		state.filter = bloom_create(Max(user.heap->rd_rel->reltuples, 10000),
 									maintenance_work_mem / 2, 0);
 		if (exclusive)
-			state.tids = betree_check_rows_begin();
+			state.tids = tuplesort_begin_datum(INT8OID, Int8LessOperator, InvalidOid, false,
+											   maintenance_work_mem / 2, NULL, false);
 		snapshot = RegisterSnapshot(GetTransactionSnapshot());
 		state.snapshot = snapshot;
 
@@ -793,16 +825,10 @@ betree_index_check(PG_FUNCTION_ARGS)
 													   ALLOCSET_SMALL_SIZES);
 	}
 
-	betree_entry_begin(&entry, user.index);
-	PG_TRY();
-	{
-		check_levels(&state);
-	}
-	PG_FINALLY();
-	{
-		betree_entry_end(&entry);
-	}
-	PG_END_TRY();
+	betree_entry_begin(user.index);
+	check_levels(&state);
+	betree_entry_end(user.index);
+
 	/* free pages are read, as they are before something is written to them */
 	for (BlockNumber blk = 0; blk < state.visited.nblocks; blk++)
 	{
@@ -814,7 +840,7 @@ betree_index_check(PG_FUNCTION_ARGS)
 	{
 		check_heap(&state, user.heap, snapshot);
 		if (exclusive)
-			betree_check_rows(user.index, user.heap, state.tids, snapshot, state.nrows);
+			check_tids(&state);
 		UnregisterSnapshot(snapshot);
 		bloom_free(state.filter);
 	}

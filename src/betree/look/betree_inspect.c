@@ -400,7 +400,6 @@ betree_index_stats(PG_FUNCTION_ARGS)
 {
 	BetreeRel	bt;
 	IndexStats	stats = {0};
-	BetreeEntry entry;
 	int			height;
 	Datum		buckets[BETREE_HISTOGRAM_SIZE];
 	XLogRecPtr	start = RecoveryInProgress() ? GetXLogReplayRecPtr(NULL) :
@@ -413,17 +412,10 @@ betree_index_stats(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	height = betree_descend_height(&bt);
 	betree_block_set_init(&stats.visited, RelationGetNumberOfBlocks(bt.rel));
-	betree_entry_begin(&entry, bt.rel);
-	PG_TRY();
-	{
-		for (int level = height; level >= 1; level--)
-			add_level(&bt, level, &stats);
-	}
-	PG_FINALLY();
-	{
-		betree_entry_end(&entry);
-	}
-	PG_END_TRY();
+	betree_entry_begin(bt.rel);
+	for (int level = height; level >= 1; level--)
+		add_level(&bt, level, &stats);
+	betree_entry_end(bt.rel);
 	count_lost_pages(&bt, &stats, start);
 	for (int i = 0; i < BETREE_HISTOGRAM_SIZE; i++)
 		buckets[i] = Int64GetDatum(stats.histogram[i]);
@@ -466,7 +458,6 @@ betree_flush(PG_FUNCTION_ARGS)
 {
 	BetreeRel	bt;
 	Relation	index;
-	BetreeEntry entry;
 
 	if (RecoveryInProgress())
 		ereport(ERROR,
@@ -475,16 +466,9 @@ betree_flush(PG_FUNCTION_ARGS)
 				 errhint("Messages cannot be moved during recovery.")));
 	index = open_for_inspection(fcinfo, RowExclusiveLock,
 								ECP_INDEX_OWN, &bt);
-	betree_entry_begin(&entry, index);
-	PG_TRY();
-	{
-		betree_drain_all(&bt);
-	}
-	PG_FINALLY();
-	{
-		betree_entry_end(&entry);
-	}
-	PG_END_TRY();
+	betree_entry_begin(index);
+	betree_drain_all(&bt);
+	betree_entry_end(index);
 	relation_close(index, RowExclusiveLock);
 	PG_RETURN_VOID();
 }

@@ -795,6 +795,25 @@ betree_key_search_page(BetreeRel *bt, Page page, OffsetNumber last,
 	return low;
 }
 
+/* First of "n" sorted items that is not below "key", or n */
+int
+betree_key_search_items(BetreeRel *bt, BetreeSortItem *items, int n, BetreeKey *key)
+{
+	int			low = 0;
+	int			high = n;
+
+	while (low < high)
+	{
+		int			mid = low + (high - low) / 2;
+
+		if (compare_tuple(bt, key, items[mid].itup) > 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 /*
  * betree_key_search_page_hint
  *		betree_key_search_page() that first looks at a place where it may be.

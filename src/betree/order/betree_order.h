@@ -149,6 +149,8 @@ extern int	betree_key_search_node(BetreeRel *bt, Page page, BetreeKey *key,
 								   bool strict);
 extern OffsetNumber betree_key_search_page(BetreeRel *bt, Page page,
 										   OffsetNumber last, BetreeKey *key);
+extern int	betree_key_search_items(BetreeRel *bt, BetreeSortItem *items, int n,
+									BetreeKey *key);
 extern OffsetNumber betree_key_search_page_hint(BetreeRel *bt, Page page,
 												OffsetNumber last,
 												OffsetNumber hint,

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * betree_block.h
- *	  Reading, checking, locking and allocating pages.
+ *	  Reading, checking, locking and allocating pages; the indexes in use.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,18 +33,11 @@ extern Buffer betree_block_alloc(Relation index);
 extern void betree_block_free(Relation index, BlockNumber blkno);
 pg_noreturn extern void betree_block_report_order(Relation index, BlockNumber blkno);
 
-/* betree_entry.c: the indexes that this backend works on */
-
-/* An index that this backend works on; functions may nest several */
-typedef struct BetreeEntry
-{
-	Relation	rel;
-	struct BetreeEntry *outer;
-} BetreeEntry;
+/* The indexes that this backend works on */
 
 extern void betree_entry_refuse(Relation rel);
-extern void betree_entry_begin(BetreeEntry *entry, Relation rel);
-extern void betree_entry_end(BetreeEntry *entry);
+extern void betree_entry_begin(Relation rel);
+extern void betree_entry_end(Relation rel);
 extern Relation betree_entry_index(void);
 
 #endif							/* BETREE_BLOCK_H */

@@ -26,6 +26,7 @@ extern void betree_node_add_dir(Page page, BlockNumber blkno, int kind,
 								uint32 seq);
 extern void betree_node_remove_dir(Page page, int at);
 extern int	betree_node_find_dir(Page page, int kind);
+extern BetreeDirEntry *betree_node_get_dir(Page page, int kind);
 extern uint32 betree_node_log_span(Page page, uint32 seq);
 extern void betree_node_shift_log(Page page, int child, int delta);
 extern int	betree_node_nfilters(Page page);
@@ -145,7 +146,7 @@ extern bool betree_posting_add(BetreePosting *posting, IndexTuple itup);
 extern bool betree_posting_add_row(BetreePosting *posting, ItemPointer tid);
 extern IndexTuple betree_posting_form(BetreePosting *posting);
 
-/* betree_removal.c: removing rows from images of pages */
+/* The same: removing rows from images of pages */
 
 /* Rows to be removed from a LEAF or LOG page: whole items, and parts of postings */
 typedef struct BetreeRemoval

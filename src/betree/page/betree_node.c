@@ -133,6 +133,17 @@ betree_node_find_dir(Page page, int kind)
 	return -1;
 }
 
+/* The directory entry of a kind that a node must have */
+BetreeDirEntry *
+betree_node_get_dir(Page page, int kind)
+{
+	int			at = betree_node_find_dir(page, kind);
+
+	if (at < 0)
+		betree_page_report_item(page);
+	return BetreeNodeGetDir(page) + at;
+}
+
 /* Number of a node's filter pages */
 int
 betree_node_nfilters(Page page)

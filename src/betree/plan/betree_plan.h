@@ -21,8 +21,6 @@ extern void betreecostestimate(PlannerInfo *root, IndexPath *path,
 
 extern int	betree_cost_height(Relation rel);
 
-/* betree_like.c: index paths that core makes for btree only */
-
 extern void betree_like_init(void);
 
 #endif							/* BETREE_PLAN_H */

@@ -22,39 +22,19 @@
 /* minimum results for which the limit is computed (betree_block_tid_limit) */
 #define TID_LIMIT_ITEMS		16
 
-/* Prepare for "n" results at most */
+/* Make room for "n" results more */
 static void
 page_reserve(BetreeScanOpaque so, BetreeScanPage *page, int n)
 {
 	if (n > TID_LIMIT_ITEMS && so->heap != NULL && so->heap_blocks == 0)
 		so->heap_blocks = betree_block_tid_limit(so->heap);
+	n += page->nitems;
 	if (n <= page->max_items)
 		return;
-	if (page->items != NULL)
-		pfree(page->items);
-	page->max_items = Max(64, n);
-	page->items = MemoryContextAllocExtended(so->context,
-											 page->max_items * sizeof(BetreeScanItem),
-											 MCXT_ALLOC_HUGE);
-}
-
-/*
- * Make room for the rows of a posting, beside what may come behind it of the
- * leaf, and of the messages.
- */
-static void
-page_reserve_posting(BetreeScanOpaque so, BetreeScanPage *page, int nrows,
-					 int nmessages)
-{
-	int			n = page->nitems + nrows + nmessages + (int) MaxIndexTuplesPerPage;
-
-	if (so->heap != NULL && so->heap_blocks == 0)
-		so->heap_blocks = betree_block_tid_limit(so->heap);
-	if (n <= page->max_items)
-		return;
-	page->max_items = Max(n, 2 * page->max_items);
-	page->items = repalloc_huge(page->items,
-								page->max_items * sizeof(BetreeScanItem));
+	page->max_items = page->nitems == 0 ? Max(64, n) : Max(n, 2 * page->max_items);
+	page->items = page->items != NULL ?
+		repalloc_huge(page->items, page->max_items * sizeof(BetreeScanItem)) :
+		MemoryContextAllocHuge(so->context, page->max_items * sizeof(BetreeScanItem));
 }
 
 /* Is it certain without asking that a row of the table may have this TID? */
@@ -128,7 +108,8 @@ page_add_posting(BetreeScanOpaque so, BetreeScanPage *page, LeafMerge *merge,
 	int			n = betree_posting_read(posting, tids);
 	int			row = 0;
 
-	page_reserve_posting(so, page, n, merge->last - merge->message);
+	/* and for what may come behind it, of the leaf and of the messages */
+	page_reserve(so, page, n + merge->last - merge->message + (int) MaxIndexTuplesPerPage);
 	if (matches && so->interlock)
 	{
 		betree_key_verify_tuple(bt, posting);
@@ -229,25 +210,6 @@ posting_may_enclose(BetreeScanOpaque so, Page leaf, OffsetNumber off,
 		betree_key_equal_tuples(&so->bt, itup, message);
 }
 
-/* First message not below the key */
-static int
-message_search(BetreeScanOpaque so, BetreeKey *key)
-{
-	int			low = 0;
-	int			high = so->reader.messages.nitems;
-
-	while (low < high)
-	{
-		int			mid = low + (high - low) / 2;
-
-		if (betree_key_compare_tuple(&so->bt, key, so->reader.messages.items[mid].itup) > 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 /*
  * Where in the leaf the range begins and ends.  Mostly that is where the leaf
  * does; a lookup ends close to where it begins.
@@ -289,12 +251,13 @@ betree_merge_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf,
 				  BetreeKey *from, BetreeKey *to)
 {
 	BetreeRel  *bt = &so->bt;
+	BetreeMessages *messages = &so->reader.messages;
 	OffsetNumber off = FirstOffsetNumber;
 	OffsetNumber end = FirstOffsetNumber;
 	LeafMerge	merge = {.leaf = leaf,.from = from,.to = to};
 
-	merge.message = message_search(so, from);
-	merge.last = message_search(so, to);
+	merge.message = betree_key_search_items(bt, messages->items, messages->nitems, from);
+	merge.last = betree_key_search_items(bt, messages->items, messages->nitems, to);
 	if (leaf != NULL)
 		search_leaf(so, leaf, from, to, &off, &end);
 
@@ -305,7 +268,7 @@ betree_merge_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf,
 
 	while (merge.message < merge.last)
 	{
-		IndexTuple	itup = so->reader.messages.items[merge.message].itup;
+		IndexTuple	itup = messages->items[merge.message].itup;
 		bool		found = false;
 
 		if (off < end)

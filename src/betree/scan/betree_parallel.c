@@ -129,37 +129,17 @@ static IndexTuple
 find_end(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir)
 {
 	bool		strict = ScanDirectionIsBackward(dir);
-	BetreeEntry entry;
-	volatile IndexTuple end = NULL;
+	Buffer		nodebuf;
+	Page		node;
+	IndexTuple	end;
 
-	betree_entry_begin(&entry, so->bt.rel);
-	PG_TRY();
-	{
-		Buffer		nodebuf = betree_descend(&so->bt, key, strict, 1,
-											 BUFFER_LOCK_SHARE, NULL, NULL);
-		Page		node = BufferGetPage(nodebuf);
-
-		end = CopyIndexTuple(strict ? BetreeNodeGetPivot(node, 0) :
-							 BetreeNodeGetHikey(node));
-		UnlockReleaseBuffer(nodebuf);
-	}
-	PG_FINALLY();
-	{
-		betree_entry_end(&entry);
-	}
-	PG_END_TRY();
+	betree_entry_begin(so->bt.rel);
+	nodebuf = betree_descend(&so->bt, key, strict, 1, BUFFER_LOCK_SHARE, NULL, NULL);
+	node = BufferGetPage(nodebuf);
+	end = CopyIndexTuple(strict ? BetreeNodeGetPivot(node, 0) : BetreeNodeGetHikey(node));
+	UnlockReleaseBuffer(nodebuf);
+	betree_entry_end(so->bt.rel);
 	return end;
-}
-
-/* Has the range of the scan nothing beyond this bound? */
-static bool
-is_last(BetreeScanOpaque so, IndexTuple bound, ScanDirection dir)
-{
-	if (ScanDirectionIsForward(dir))
-		return BetreePivotGetNatts(bound) == BETREE_NATTS_PLUSINF ||
-			betree_key_compare_pivot(&so->bt, &so->quals.upper, bound) <= 0;
-	return BetreePivotGetNatts(bound) == 0 ||
-		betree_key_compare_pivot(&so->bt, &so->quals.lower, bound) >= 0;
 }
 
 /*
@@ -199,7 +179,7 @@ betree_parallel_next(BetreeScanOpaque so, ScanDirection dir, IndexTuple *from)
 	so->part_end = find_end(so, &key, dir);
 	MemoryContextSwitchTo(oldcontext);
 
-	if (is_last(so, so->part_end, dir))
+	if (betree_step_is_last(so, so->part_end, dir))
 		release(shared, PARALLEL_DONE);
 	else
 	{

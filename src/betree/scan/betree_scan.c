@@ -122,7 +122,6 @@ static void
 purge_killed(BetreeScanOpaque so)
 {
 	int			nkilled = so->nkilled;
-	BetreeEntry entry;
 	MemoryContext context;
 	MemoryContext oldcontext;
 
@@ -131,18 +130,11 @@ purge_killed(BetreeScanOpaque so)
 		return;
 	context = AllocSetContextCreate(so->context, "betree purge", ALLOCSET_DEFAULT_SIZES);
 	oldcontext = MemoryContextSwitchTo(context);
-	betree_entry_begin(&entry, so->bt.rel);
-	PG_TRY();
-	{
-		so->bt.heap = so->heap;
-		betree_purge_scanned(&so->bt, so->cur->low, so->killed, nkilled);
-	}
-	PG_FINALLY();
-	{
-		so->bt.heap = NULL;
-		betree_entry_end(&entry);
-	}
-	PG_END_TRY();
+	betree_entry_begin(so->bt.rel);
+	so->bt.heap = so->heap;
+	betree_purge_scanned(&so->bt, so->cur->low, so->killed, nkilled);
+	so->bt.heap = NULL;
+	betree_entry_end(so->bt.rel);
 	MemoryContextSwitchTo(oldcontext);
 	MemoryContextDelete(context);
 }
@@ -201,21 +193,19 @@ betreeendscan(IndexScanDesc scan)
 static bool
 at_end_of_range(BetreeScanOpaque so, BetreeScanPage *page, ScanDirection dir)
 {
+	IndexTuple	bound = ScanDirectionIsForward(dir) ? page->high : page->low;
+
 	if (so->part_end != NULL)
 	{
 		BetreeKey	end;
+		int			cmp;
 
 		betree_key_from_pivot(&so->bt, so->part_end, &end);
-		if (ScanDirectionIsForward(dir) ?
-			betree_key_compare_pivot(&so->bt, &end, page->high) <= 0 :
-			betree_key_compare_pivot(&so->bt, &end, page->low) >= 0)
+		cmp = betree_key_compare_pivot(&so->bt, &end, bound);
+		if (ScanDirectionIsForward(dir) ? cmp <= 0 : cmp >= 0)
 			return true;
 	}
-	if (ScanDirectionIsForward(dir))
-		return BetreePivotGetNatts(page->high) == BETREE_NATTS_PLUSINF ||
-			betree_key_compare_pivot(&so->bt, &so->quals.upper, page->high) <= 0;
-	return BetreePivotGetNatts(page->low) == 0 ||
-		betree_key_compare_pivot(&so->bt, &so->quals.lower, page->low) >= 0;
+	return betree_step_is_last(so, bound, dir);
 }
 
 /* The end of the range: keep neither results nor pins */

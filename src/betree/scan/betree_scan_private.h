@@ -231,6 +231,7 @@ extern bool betree_step_read(BetreeScanOpaque so, BetreeScanPage *page,
 							 IndexTuple from, ScanDirection dir);
 extern void betree_step_restart(BetreeScanOpaque so);
 extern void betree_step_forget(BetreeScanOpaque so);
+extern bool betree_step_is_last(BetreeScanOpaque so, IndexTuple bound, ScanDirection dir);
 extern void betree_step_page_unpin(BetreeScanPage *page);
 
 #endif							/* BETREE_SCAN_PRIVATE_H */

@@ -377,6 +377,17 @@ betree_step_forget(BetreeScanOpaque so)
 	betree_collect_reset(so);
 }
 
+/* Has the range of the scan nothing beyond this bound? */
+bool
+betree_step_is_last(BetreeScanOpaque so, IndexTuple bound, ScanDirection dir)
+{
+	if (ScanDirectionIsForward(dir))
+		return BetreePivotGetNatts(bound) == BETREE_NATTS_PLUSINF ||
+			betree_key_compare_pivot(&so->bt, &so->quals.upper, bound) <= 0;
+	return BetreePivotGetNatts(bound) == 0 ||
+		betree_key_compare_pivot(&so->bt, &so->quals.lower, bound) >= 0;
+}
+
 /*
  * betree_step_page_unpin
  *		Give up the pins of a page of results that is consumed.
@@ -557,6 +568,19 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 	}
 }
 
+/* Narrow what the step reads to before "bound", or to behind it */
+static void
+narrow(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple bound, bool before)
+{
+	BetreeKey	key;
+
+	betree_key_from_pivot(&so->bt, bound, &key);
+	if (before && betree_key_compare_pivot(&so->bt, &key, page->high) < 0)
+		page->high = bound;
+	if (!before && betree_key_compare_pivot(&so->bt, &key, page->low) > 0)
+		page->low = bound;
+}
+
 /*
  * Set the bounds of the range that the step reads, of a child of the locked
  * leaf parent, and take note of the one at which the next step begins.
@@ -584,22 +608,10 @@ set_bounds(BetreeScanOpaque so, BetreeScanPage *page, int child,
 			betree_block_report_order(bt->rel, blkno);
 
 		/* a merge of leaves may have put "from" inside the child's range */
-		if (forward && betree_key_compare_pivot(bt, &bound, page->low) > 0)
-			page->low = from;
-		if (!forward && betree_key_compare_pivot(bt, &bound, page->high) < 0)
-			page->high = from;
+		narrow(so, page, from, !forward);
 	}
-	if (so->part_end != NULL)
-	{
-		BetreeKey	end;
-
-		/* the same, of the next part's beginning */
-		betree_key_from_pivot(bt, so->part_end, &end);
-		if (forward && betree_key_compare_pivot(bt, &end, page->high) < 0)
-			page->high = CopyIndexTuple(so->part_end);
-		if (!forward && betree_key_compare_pivot(bt, &end, page->low) > 0)
-			page->low = CopyIndexTuple(so->part_end);
-	}
+	if (so->part_end != NULL)	/* the same, of the next part's beginning */
+		narrow(so, page, CopyIndexTuple(so->part_end), forward);
 
 	if (from == NULL || dir != so->reader.walk_dir)
 		betree_walk_begin(&so->reader.walk, so->context);
@@ -608,10 +620,16 @@ set_bounds(BetreeScanOpaque so, BetreeScanPage *page, int child,
 					 blkno);
 }
 
-/* betree_step_read() but for the entry into the index */
-static bool
-read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
-		  ScanDirection dir)
+/*
+ * betree_step_read
+ *		Read the next leaf's range in the given direction into "page".
+ *
+ * "from" is the bound at which the last step ended, or NULL to begin at the
+ * end of the scan's range.  Returns false if the range is exhausted.
+ */
+bool
+betree_step_read(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
+				 ScanDirection dir)
 {
 	bool		forward = ScanDirectionIsForward(dir);
 	BetreeRel  *bt = &so->bt;
@@ -625,6 +643,10 @@ read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 	int			child;
 	MemoryContext oldcontext = MemoryContextSwitchTo(page->context);
 
+	Assert(so->begun);
+	Assert(page->nitems == 0 && !BufferIsValid(page->pin));
+
+	betree_entry_begin(bt->rel);
 	if (from == NULL)
 		key = forward ? so->quals.lower : so->quals.upper;
 	else
@@ -636,6 +658,7 @@ read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 	if (!betree_quals_skip(&so->bt, &so->quals, from, dir, &key, &moved))
 	{
 		MemoryContextSwitchTo(oldcontext);
+		betree_entry_end(bt->rel);
 		return false;
 	}
 
@@ -679,35 +702,6 @@ read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 	else if (BufferIsValid(leafbuf))
 		ReleaseBuffer(leafbuf);
 	MemoryContextSwitchTo(oldcontext);
+	betree_entry_end(bt->rel);
 	return true;
-}
-
-/*
- * betree_step_read
- *		Read the next leaf's range in the given direction into "page".
- *
- * "from" is the bound at which the last step ended, or NULL to begin at the
- * end of the scan's range.  Returns false if the range is exhausted.
- */
-bool
-betree_step_read(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
-				 ScanDirection dir)
-{
-	BetreeEntry entry;
-	volatile bool found = false;
-
-	Assert(so->begun);
-	Assert(page->nitems == 0 && !BufferIsValid(page->pin));
-
-	betree_entry_begin(&entry, so->bt.rel);
-	PG_TRY();
-	{
-		found = read_step(so, page, from, dir);
-	}
-	PG_FINALLY();
-	{
-		betree_entry_end(&entry);
-	}
-	PG_END_TRY();
-	return found;
 }

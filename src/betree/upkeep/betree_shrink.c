@@ -263,7 +263,6 @@ free_log_page(BetreeRel *bt, Buffer nodebuf, int at, IndexBulkDeleteResult *stat
 										BetreeDirIsFilter(&entry) ? BETREE_FILTER :
 										BETREE_LOG);
 	OffsetNumber live[MaxIndexTuplesPerPage];
-	GenericXLogState *xlog;
 
 	/* its lock waits for an append that is under way */
 	if (BetreeDirIsTail(&entry) &&
@@ -272,10 +271,7 @@ free_log_page(BetreeRel *bt, Buffer nodebuf, int at, IndexBulkDeleteResult *stat
 		UnlockReleaseBuffer(buf);
 		return false;
 	}
-	xlog = GenericXLogStart(bt->rel);
-	betree_node_remove_dir(GenericXLogRegisterBuffer(xlog, nodebuf, 0), at);
-	betree_page_init(GenericXLogRegisterBuffer(xlog, buf, 0), BETREE_FREE, 0, 0);
-	GenericXLogFinish(xlog);
+	betree_log_free_page(bt, nodebuf, at, buf);
 	ECP_STOP_POINT("vacuum-log-freed");
 	UnlockReleaseBuffer(buf);
 	count_freed(bt, entry.bted_block, stats);
@@ -301,15 +297,14 @@ free_log(BetreeRel *bt, Buffer nodebuf, IndexBulkDeleteResult *stats)
 		betree_bloom_pages_drop(bt, nodebuf);
 	while (opaque->bteo_ndir > 0 && freed)
 	{
-		int			nfilters = betree_node_nfilters(node);
-		int			at = 0;
+		BetreeDirEntry *dir = BetreeNodeGetDir(node);
+		BetreeDirEntry *entry = dir;
 
 		/* a tail comes first; filter pages are numbered without a gap */
-		if (BetreeDirIsFilter(&BetreeNodeGetDir(node)[0]))
-			at = betree_node_find_dir(node, BETREE_DIR_FILTER_NUMBER(nfilters - 1));
-		if (at < 0)
-			betree_page_report_item(node);
-		freed = free_log_page(bt, nodebuf, at, stats);
+		if (BetreeDirIsFilter(entry))
+			entry = betree_node_get_dir(node,
+										BETREE_DIR_FILTER_NUMBER(betree_node_nfilters(node) - 1));
+		freed = free_log_page(bt, nodebuf, entry - dir, stats);
 	}
 }
 

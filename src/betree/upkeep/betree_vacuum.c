@@ -51,6 +51,7 @@
 #include "base/compat.h"
 #include "base/core.h"
 #include "base/stop_point.h"
+#include "betree/log/betree_log.h"
 #include "betree/order/betree_order.h"
 #include "betree/page/betree_block.h"
 #include "betree/page/betree_image.h"
@@ -114,24 +115,10 @@ clean_page(VacuumState *state, Buffer buf, Page node, BetreeDirEntry *entry)
 		int			ndead = 0;
 		bool		live = true;
 
-		if (node != NULL)
-		{
-			BetreeKey	key;
-
-			if (n > 1)
-				betree_page_report_item(itup);
-			betree_key_from_tuple(bt, itup, &key);
-			live = betree_key_node_covers(bt, node, &key);
-			if (live && BetreeDirIsSealed(entry))
-			{
-				int			child = betree_key_search_node(bt, node, &key, false);
-
-				live = BetreeSeqNewer(entry->bted_seq,
-									  BetreePivotGetMarker(BetreeNodeGetPivot(node, child)));
-			}
-		}
-		if (!ItemPointerIsValid(&tids[0]))
+		if (!ItemPointerIsValid(&tids[0]) || (node != NULL && n > 1))
 			betree_page_report_item(itup);
+		if (node != NULL)
+			live = betree_log_is_live(bt, node, entry, itup);
 		for (int i = 0; i < n; i++)
 		{
 			dead[i] = state->callback(&tids[i], state->callback_state);
@@ -348,23 +335,14 @@ clean_leaf(VacuumState *state)
 static void
 clean_leaves(VacuumState *state)
 {
-	BetreeEntry entry;
-
-	betree_entry_begin(&entry, state->bt.rel);
-	PG_TRY();
+	betree_entry_begin(state->bt.rel);
+	while (BetreePivotGetNatts(state->cursor) != BETREE_NATTS_PLUSINF)
 	{
-		while (BetreePivotGetNatts(state->cursor) != BETREE_NATTS_PLUSINF)
-		{
-			ecp_vacuum_delay_point();
-			clean_leaf(state);
-			MemoryContextReset(state->work_context);
-		}
+		ecp_vacuum_delay_point();
+		clean_leaf(state);
+		MemoryContextReset(state->work_context);
 	}
-	PG_FINALLY();
-	{
-		betree_entry_end(&entry);
-	}
-	PG_END_TRY();
+	betree_entry_end(state->bt.rel);
 	if (BufferIsValid(state->nodebuf))
 		ReleaseBuffer(state->nodebuf);
 }

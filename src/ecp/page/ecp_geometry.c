@@ -13,7 +13,6 @@
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_page.h"
 #include "vector/vector_codes.h"
-#include "vector/vector_nibbles.h"
 
 /* COLUMNS pays off from as many slots a page as a kernel has lanes. */
 #define ECP_COLUMNS_SLOTS_MIN	16

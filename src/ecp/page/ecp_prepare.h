@@ -13,7 +13,7 @@
 #include "storage/itemptr.h"
 #include "utils/relcache.h"
 #include "vector/vector_distance.h"
-#include "vector/vector_nibbles.h"
+#include "vector/vector_codes.h"
 #include "vector/vector_value.h"
 
 /*

@@ -324,8 +324,8 @@ xlog_put_quickly(Relation index, const EcpIndexState *state, int level,
 	for (int i = 0; i < nranges; i++)
 		bytes += ranges[i].bytes;
 	before = palloc(bytes);
-	ecp_delta_begin(&delta, index, bytes + nranges * ECP_DELTA_HEADER);
-	ecp_delta_buffer(&delta, place->entry);
+	ecp_delta_begin(&delta, index, bytes + nranges * ECP_DELTA_HEADER, place->entry,
+					InvalidBuffer);
 	bytes = 0;
 	for (int i = 0; i < nranges; i++)
 	{
@@ -333,7 +333,6 @@ xlog_put_quickly(Relation index, const EcpIndexState *state, int level,
 		bytes += ranges[i].bytes;
 	}
 
-	START_CRIT_SECTION();
 	slot_write(page, NULL, state, level, place, item);
 	bytes = 0;
 	for (int i = 0; i < nranges; i++)
@@ -344,7 +343,6 @@ xlog_put_quickly(Relation index, const EcpIndexState *state, int level,
 		bytes += ranges[i].bytes;
 	}
 	ecp_delta_finish(&delta);
-	END_CRIT_SECTION();
 	pfree(before);
 	pfree(ranges);
 }

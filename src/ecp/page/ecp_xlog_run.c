@@ -270,10 +270,8 @@ summary_set(Relation index, const EcpGeometry *node, Buffer buffer,
 	int			start = (char *) stream - (char *) BufferGetPage(buffer);
 	EcpDelta	delta;
 
-	ecp_delta_begin(&delta, index,
-					node->summary_bytes * (1 + ECP_DELTA_HEADER));
-	ecp_delta_buffer(&delta, buffer);
-	START_CRIT_SECTION();
+	ecp_delta_begin(&delta, index, node->summary_bytes * (1 + ECP_DELTA_HEADER),
+					buffer, InvalidBuffer);
 	for (int i = ECP_SUMMARY_HEADER; i < node->summary_bytes; i++)
 	{
 		uint8		bits = (uint8) part[i] & ~stream[i];
@@ -284,7 +282,6 @@ summary_set(Relation index, const EcpGeometry *node, Buffer buffer,
 		ecp_delta_range(&delta, 0, start + i, 1);
 	}
 	ecp_delta_finish(&delta);
-	END_CRIT_SECTION();
 }
 
 /*
