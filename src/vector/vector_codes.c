@@ -192,7 +192,6 @@ ecp_code_make(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
 	int			ndims = EcpCodeDims(dims);
 	float4		r[ECP_CODE_DIMS_MAX];
 	float4		values[ECP_CODE_FACTORS] = {0};
-	float4		row_norm2;
 	float4		row_sum;
 	float4		leader_sum;
 	double		norm2;
@@ -203,10 +202,9 @@ ecp_code_make(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
 	code_elements(elem, dims, row, r);
 	for (int i = 0; i < ndims; i += 4)
 		*(FourFloats *) (r + i) -= *(const FourFloats *) (c->elements + i);
-	ecp_kernels->f32_dot_rows(r, ndims, (const char *) r, 0, 1, &row_norm2);
+	norm2 = ecp_float_dot(r, r, ndims);
 	ecp_code_rotate(r, ndims, seed);
 	ecp_kernels->f32_signs(r, c->rotated, ndims, code, &row_sum, &leader_sum);
-	norm2 = row_norm2;
 	sum = row_sum;
 	if (isinf(norm2))
 	{
@@ -359,7 +357,7 @@ ecp_code_query_create(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
 	Assert(dims >= 1 && dims <= ECP_CODE_DIMS_MAX);
 	Assert(eps >= 0);
 	code_elements(elem, dims, query, q);
-	ecp_kernels->f32_dot_rows(q, ndims, (const char *) q, 0, 1, &norm2);
+	norm2 = ecp_float_dot(q, q, ndims);
 	ecp_code_rotate(q, ndims, seed);
 
 	memset(result, 0, sizeof(EcpCodeQuery));

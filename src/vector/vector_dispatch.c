@@ -32,8 +32,8 @@
 
 #include "base/bits.h"
 #include "port/pg_bitutils.h"
+#include "vector/vector_codes.h"
 #include "vector/vector_kernels.h"
-#include "vector/vector_nibbles.h"
 
 /* Ranks of float32 rows are computed this many at a time. */
 #define RANK_CHUNK		64
@@ -89,14 +89,7 @@ ecp_factors_count(EcpElem elem, EcpMetric metric)
 }
 
 /* The sum of a vector's squares, as the kernel says. */
-static float4
-f32_norm2(const float4 *vector, int dims)
-{
-	float4		norm2;
-
-	ecp_kernels->f32_dot_rows(vector, dims, (const char *) vector, 0, 1, &norm2);
-	return norm2;
-}
+#define f32_norm2(vector, dims)	ecp_float_dot(vector, vector, dims)
 
 static pg_noinline float4
 f16_norm2(const uint16 *row, int dims)
@@ -306,25 +299,24 @@ f32_cosine_rank(const float4 *a, float4 norm2_a, const float4 *b,
 					   wide_dot(b, b, dims));
 }
 
-/* The rank of a row by what a kernel says of it. */
+/* The rank of two vectors by what a kernel says of them; norms for cosine only. */
 static float8
-f32_rank(const EcpQuery *query, const float4 *row, const float4 *norm2,
-		 float4 sum)
+f32_rank(EcpMetric metric, int dims, const float4 *a, float4 norm2_a,
+		 const float4 *b, float4 norm2_b, float4 sum)
 {
-	switch (query->metric)
+	switch (metric)
 	{
 		case ECP_METRIC_L2:
-			return f32_l2_rank(query->f32, row, query->dims, sum);
+			return f32_l2_rank(a, b, dims, sum);
 		case ECP_METRIC_IP:
-			return f32_ip_rank(query->f32, row, query->dims, sum);
+			return f32_ip_rank(a, b, dims, sum);
 		case ECP_METRIC_COSINE:
-			return f32_cosine_rank(query->f32, query->norm2, row, *norm2,
-								   query->dims, sum);
+			return f32_cosine_rank(a, norm2_a, b, norm2_b, dims, sum);
 		case ECP_METRIC_HAMMING:
 			break;
 	}
-	Assert(false);
-	return 0;
+	elog(ERROR, "unrecognized metric: %d", (int) metric);
+	return 0;					/* keep compiler quiet */
 }
 
 /* Ranks of a chunk of n rows, right if all sums are exact; are they? */
@@ -370,12 +362,16 @@ static pg_noinline float8
 float_rank(const EcpQuery *query, const char *row, const float4 *norm2,
 		   float4 sum)
 {
-	float4		floats[ECP_DIMS_MAX];
+	float4		converted[ECP_DIMS_MAX];
+	const float4 *floats = (const float4 *) row;
 
-	if (query->elem == ECP_ELEM_FLOAT32)
-		return f32_rank(query, (const float4 *) row, norm2, sum);
-	ecp_halves_to_floats((const uint16 *) row, query->dims, floats);
-	return f32_rank(query, floats, norm2, sum);
+	if (query->elem == ECP_ELEM_FLOAT16)
+	{
+		ecp_halves_to_floats((const uint16 *) row, query->dims, converted);
+		floats = converted;
+	}
+	return f32_rank(query->metric, query->dims, query->f32, query->norm2, floats,
+					norm2 ? *norm2 : 0, sum);
 }
 
 static void
@@ -733,54 +729,31 @@ float8
 ecp_distance(EcpElem elem, EcpMetric metric, int dims, const void *a,
 			 const void *b)
 {
+	float8		rank;
+
 	Assert(elem != ECP_ELEM_FLOAT16 && elem != ECP_ELEM_NIBBLES);
 	if (elem == ECP_ELEM_UINT8)
 	{
 		EcpU8Sums	sums;
 
 		ecp_kernels->u8_sums(a, b, dims, &sums);
-		switch (metric)
-		{
-			case ECP_METRIC_L2:
-				return sqrt((float8) (sums.aa - 2 * sums.ab + sums.bb));
-			case ECP_METRIC_IP:
-				return -(float8) sums.ab;
-			case ECP_METRIC_COSINE:
-				return cosine_rank(sums.ab, sums.aa, sums.bb);
-			case ECP_METRIC_HAMMING:
-				break;
-		}
+		rank = metric == ECP_METRIC_COSINE ? cosine_rank(sums.ab, sums.aa, sums.bb) :
+			metric == ECP_METRIC_IP ? -(float8) sums.ab : sums.aa - 2 * sums.ab + sums.bb;
 	}
 	else if (elem == ECP_ELEM_BIT)
 	{
-		float8		rank;
-
 		Assert(metric == ECP_METRIC_HAMMING);
 		ecp_kernels->bit_rank_rows(a, ecp_vector_bytes(elem, dims), b, 0, 1,
 								   &rank);
-		return rank;
 	}
 	else
 	{
+		bool		cosine = metric == ECP_METRIC_COSINE;
 		float4		sum;
 
-		switch (metric)
-		{
-			case ECP_METRIC_L2:
-				ecp_kernels->f32_l2_rows(a, dims, b, 0, 1, &sum);
-				return sqrt(f32_l2_rank(a, b, dims, sum));
-			case ECP_METRIC_IP:
-				ecp_kernels->f32_dot_rows(a, dims, b, 0, 1, &sum);
-				return f32_ip_rank(a, b, dims, sum);
-			case ECP_METRIC_COSINE:
-				ecp_kernels->f32_dot_rows(a, dims, b, 0, 1, &sum);
-				return f32_cosine_rank(a, f32_norm2(a, dims), b,
-									   f32_norm2(b, dims), dims, sum);
-			case ECP_METRIC_HAMMING:
-				break;
-		}
+		float_sums(elem, metric) (a, dims, b, 0, 1, &sum);
+		rank = f32_rank(metric, dims, a, cosine ? f32_norm2(a, dims) : 0, b,
+						cosine ? f32_norm2(b, dims) : 0, sum);
 	}
-
-	elog(ERROR, "unrecognized metric: %d", (int) metric);
-	return 0;					/* keep compiler quiet */
+	return ecp_rank_distance(metric, rank);
 }

@@ -25,7 +25,7 @@
  * has those of element i in its lower bits and those of element i + n in its upper
  * ones, and zeros for what there is not.  The upper parts and a factor of the row
  * tell of most rows that they are beyond a limit (vector_parts.c).  Rows of four bits
- * an element are in PARTS of their own: vector_nibbles.h.
+ * an element are in PARTS of their own: vector_codes.h.
  *
  * Factors are 4-byte constants a row that the kernels would otherwise have
  * to compute on the way: ecp_factors_count() of them, computed once by

@@ -268,6 +268,22 @@ typedef struct EcpKernels
 								float4 *bounds);
 } EcpKernels;
 
+/* The kernels of a file that has them under these names, but u8_pass_columns. */
+#define EcpKernelsTable(name_) \
+	.name = name_, .supported = kernels_supported, \
+	.u8_prepare = u8_prepare, .u8_rank_rows = u8_rank_rows, \
+	.u8_rank_columns = u8_rank_columns, .u8_parts_near = u8_parts_near, \
+	.u8_parts_rank = u8_parts_rank, .u8_sums = u8_sums, \
+	.bit_rank_rows = bit_rank_rows, .f32_l2_rows = f32_l2_rows, \
+	.f32_dot_rows = f32_dot_rows, .f16_l2_rows = f16_l2_rows, \
+	.f16_dot_rows = f16_dot_rows, .f16_floats = f16_floats, .f16_halves = f16_halves, \
+	.u8_panel_rank = u8_panel_rank, .f32_panel_rank = f32_panel_rank, \
+	.u8_panel_nearest = u8_panel_nearest, .f32_panel_nearest = f32_panel_nearest, \
+	.f32_hadamard = f32_hadamard, .f32_signs = f32_signs, .u8_floats = u8_floats, \
+	.u8_add = u8_add, .f32_add = f32_add, .f32_bytes = f32_bytes, \
+	.plane_dots = plane_dots, .code_bounds = code_bounds, .f64_passed = f64_passed, \
+	.f32_passed = f32_passed
+
 /* Fewer than 16 bytes, then zeros. */
 static inline void
 ecp_few_bytes(const uint8 *x, int n, uint64 *few)
@@ -394,5 +410,15 @@ extern const EcpKernels ecp_kernels_dotprod;
 
 /* The kernels in use; never NULL. */
 extern const EcpKernels *ecp_kernels;
+
+/* The inner product of two float32 vectors. */
+static inline float4
+ecp_float_dot(const float4 *a, const float4 *b, int n)
+{
+	float4		dot;
+
+	ecp_kernels->f32_dot_rows(a, n, (const char *) b, 0, 1, &dot);
+	return dot;
+}
 
 #endif							/* VECTOR_KERNELS_H */

@@ -842,38 +842,10 @@ code_bounds(const EcpCodeScan *scan, const uint8 *blocks, const float4 *add,
 }
 
 const EcpKernels KERNELS = {
-	.name = KERNELS_NAME,
-	.supported = kernels_supported,
-	.u8_prepare = u8_prepare,
-	.u8_rank_rows = u8_rank_rows,
-	.u8_rank_columns = u8_rank_columns,
-	.u8_parts_near = u8_parts_near,
-	.u8_parts_rank = u8_parts_rank,
+	EcpKernelsTable(KERNELS_NAME),
 #ifdef PASS_VECTORS
 	.u8_pass_columns = u8_pass_columns,
 #endif
-	.u8_sums = u8_sums,
-	.bit_rank_rows = bit_rank_rows,
-	.f32_l2_rows = f32_l2_rows,
-	.f32_dot_rows = f32_dot_rows,
-	.f16_l2_rows = f16_l2_rows,
-	.f16_dot_rows = f16_dot_rows,
-	.f16_floats = f16_floats,
-	.f16_halves = f16_halves,
-	.u8_panel_rank = u8_panel_rank,
-	.f32_panel_rank = f32_panel_rank,
-	.u8_panel_nearest = u8_panel_nearest,
-	.f32_panel_nearest = f32_panel_nearest,
-	.f32_hadamard = f32_hadamard,
-	.f32_signs = f32_signs,
-	.u8_floats = u8_floats,
-	.u8_add = u8_add,
-	.f32_add = f32_add,
-	.f32_bytes = f32_bytes,
-	.plane_dots = plane_dots,
-	.code_bounds = code_bounds,
-	.f64_passed = f64_passed,
-	.f32_passed = f32_passed,
 };
 
 #endif							/* WIDTH */

@@ -22,14 +22,14 @@
 #define SLOTS	64
 
 static bool
-scalar_supported(void)
+kernels_supported(void)
 {
 	return true;
 }
 
 static void
-scalar_u8_prepare(const uint8 *elements, int dims, int8 *shifted,
-				  int32 *sum, int32 *norm2)
+u8_prepare(const uint8 *elements, int dims, int8 *shifted,
+		   int32 *sum, int32 *norm2)
 {
 	*sum = 0;
 	*norm2 = 0;
@@ -49,8 +49,8 @@ scalar_u8_prepare(const uint8 *elements, int dims, int8 *shifted,
 }
 
 static void
-scalar_u8_rank_rows(const EcpU8Query *query, const uint8 *rows, Size stride,
-					const int32 *factor, int n, float8 *ranks)
+u8_rank_rows(const EcpU8Query *query, const uint8 *rows, Size stride,
+			 const int32 *factor, int n, float8 *ranks)
 {
 	for (int r = 0; r < n; r++)
 	{
@@ -65,30 +65,37 @@ scalar_u8_rank_rows(const EcpU8Query *query, const uint8 *rows, Size stride,
 	}
 }
 
+/*
+ * Inner products of n slots with the elements, whose groups are "stride" bytes apart.
+ */
 static void
-scalar_u8_rank_columns(const EcpU8Query *query, const uint8 *columns,
-					   int nslots, const int32 *factor, int n, float8 *ranks)
+group_dots(const uint8 *groups, Size stride, const int8 *elements, int ngroups, int n,
+		   int32 *dots)
 {
-	int			ngroups = EcpGroups(query->dims);
+	memset(dots, 0, n * sizeof(int32));
+	for (int g = 0; g < ngroups; g++, groups += stride, elements += ECP_GROUP)
+	{
+		for (int s = 0; s < n; s++)
+		{
+			const uint8 *x = groups + s * ECP_GROUP;
 
+			dots[s] += x[0] * elements[0] + x[1] * elements[1] +
+				x[2] * elements[2] + x[3] * elements[3];
+		}
+	}
+}
+
+static void
+u8_rank_columns(const EcpU8Query *query, const uint8 *columns, int nslots,
+				const int32 *factor, int n, float8 *ranks)
+{
 	for (int first = 0; first < n; first += SLOTS)
 	{
 		int			count = Min(n - first, SLOTS);
-		int32		dots[SLOTS] = {0};
+		int32		dots[SLOTS];
 
-		for (int g = 0; g < ngroups; g++)
-		{
-			const int8 *q = query->elements + g * ECP_GROUP;
-			const uint8 *group = columns + ((Size) g * nslots + first) * ECP_GROUP;
-
-			for (int s = 0; s < count; s++)
-			{
-				const uint8 *x = group + s * ECP_GROUP;
-
-				dots[s] += x[0] * q[0] + x[1] * q[1] + x[2] * q[2] + x[3] * q[3];
-			}
-		}
-
+		group_dots(columns + first * ECP_GROUP, (Size) nslots * ECP_GROUP,
+				   query->elements, EcpGroups(query->dims), count, dots);
 		for (int s = 0; s < count; s++)
 			ranks[first + s] = query->base +
 				query->factor_times * factor[first + s] +
@@ -97,8 +104,8 @@ scalar_u8_rank_columns(const EcpU8Query *query, const uint8 *columns,
 }
 
 static uint64
-scalar_u8_parts_near(const EcpPartsQuery *query, const uint8 *upper,
-					 const int32 *factor, int n, float4 limit)
+u8_parts_near(const EcpPartsQuery *query, const uint8 *upper,
+			  const int32 *factor, int n, float4 limit)
 {
 	uint64		near = 0;
 
@@ -118,8 +125,8 @@ scalar_u8_parts_near(const EcpPartsQuery *query, const uint8 *upper,
 }
 
 static void
-scalar_u8_parts_rank(const EcpPartsQuery *query, const uint8 *upper,
-					 const uint8 *lower, uint64 rows, float8 *ranks)
+u8_parts_rank(const EcpPartsQuery *query, const uint8 *upper,
+			  const uint8 *lower, uint64 rows, float8 *ranks)
 {
 	for (; rows != 0; rows &= rows - 1)
 	{
@@ -142,7 +149,7 @@ scalar_u8_parts_rank(const EcpPartsQuery *query, const uint8 *upper,
 }
 
 static void
-scalar_u8_sums(const uint8 *a, const uint8 *b, int dims, EcpU8Sums *sums)
+u8_sums(const uint8 *a, const uint8 *b, int dims, EcpU8Sums *sums)
 {
 	EcpU8Sums	result = {0, 0, 0};
 
@@ -157,8 +164,8 @@ scalar_u8_sums(const uint8 *a, const uint8 *b, int dims, EcpU8Sums *sums)
 }
 
 static void
-scalar_bit_rank_rows(const uint8 *query, int bytes, const uint8 *rows,
-					 Size stride, int n, float8 *ranks)
+bit_rank_rows(const uint8 *query, int bytes, const uint8 *rows,
+			  Size stride, int n, float8 *ranks)
 {
 	for (int r = 0; r < n; r++)
 		ranks[r] = ecp_bits_differ(query, rows + r * stride, bytes);
@@ -166,7 +173,7 @@ scalar_bit_rank_rows(const uint8 *query, int bytes, const uint8 *rows,
 
 /* Add the lanes pairwise, in the order that every instruction set keeps. */
 static float4
-scalar_add_lanes(float4 *lanes)
+add_lanes(float4 *lanes)
 {
 	for (int half = LANES / 2; half > 0; half /= 2)
 	{
@@ -179,7 +186,7 @@ scalar_add_lanes(float4 *lanes)
 
 /* Element i of a row, zero from "dims" on. */
 static inline float4
-scalar_element(const char *row, int dims, bool half, int i)
+element(const char *row, int dims, bool half, int i)
 {
 	if (i >= dims)
 		return 0;
@@ -188,8 +195,8 @@ scalar_element(const char *row, int dims, bool half, int i)
 }
 
 static void
-scalar_float_rows(const float4 *query, int dims, const char *rows, Size stride,
-				  int n, bool half, bool squared, float4 *sums)
+float_rows(const float4 *query, int dims, const char *rows, Size stride,
+		   int n, bool half, bool squared, float4 *sums)
 {
 	for (int r = 0; r < n; r++, rows += stride)
 	{
@@ -197,14 +204,14 @@ scalar_float_rows(const float4 *query, int dims, const char *rows, Size stride,
 
 		for (int i = 0; i < TYPEALIGN(LANES, dims); i++)
 		{
-			float4		x = scalar_element(rows, dims, half, i);
-			float4		q = scalar_element((const char *) query, dims, false, i);
+			float4		x = element(rows, dims, half, i);
+			float4		q = element((const char *) query, dims, false, i);
 
 			if (squared)
 				x = q = x - q;
 			lanes[i % LANES] = fmaf(x, q, lanes[i % LANES]);
 		}
-		sums[r] = scalar_add_lanes(lanes);
+		sums[r] = add_lanes(lanes);
 	}
 }
 
@@ -213,55 +220,43 @@ static void \
 name(const float4 *query, int dims, const char *rows, Size stride, int n, \
 	 float4 *sums) \
 { \
-	scalar_float_rows(query, dims, rows, stride, n, half, squared, sums); \
+	float_rows(query, dims, rows, stride, n, half, squared, sums); \
 }
 
-FloatRows(scalar_f32_l2_rows, false, true)
-FloatRows(scalar_f32_dot_rows, false, false)
-FloatRows(scalar_f16_l2_rows, true, true)
-FloatRows(scalar_f16_dot_rows, true, false)
+FloatRows(f32_l2_rows, false, true)
+FloatRows(f32_dot_rows, false, false)
+FloatRows(f16_l2_rows, true, true)
+FloatRows(f16_dot_rows, true, false)
 
 static void
-scalar_f16_floats(const uint16 *x, int n, float4 *floats)
+f16_floats(const uint16 *x, int n, float4 *floats)
 {
 	for (int i = 0; i < n; i++)
 		floats[i] = ecp_half_to_float(x[i]);
 }
 
 static void
-scalar_f16_halves(const float4 *x, int n, uint16 *halves)
+f16_halves(const float4 *x, int n, uint16 *halves)
 {
 	for (int i = 0; i < n; i++)
 		halves[i] = ecp_half_from_float(x[i]);
 }
 
 static void
-scalar_u8_panel_rank(const EcpPanelView *panel, const int8 *vector,
-					 int first, int n, int32 *ranks)
+u8_panel_rank(const EcpPanelView *panel, const int8 *vector, int first, int n,
+			  int32 *ranks)
 {
 	int			ngroups = EcpGroups(panel->dims);
-	Size		block_bytes = (Size) ngroups * ECP_GROUP * ECP_PANEL_BLOCK;
+	Size		stride = ECP_GROUP * ECP_PANEL_BLOCK;
 
 	for (int done = 0; done < n; done += ECP_PANEL_BLOCK)
 	{
 		int			count = Min(n - done, ECP_PANEL_BLOCK);
-		const uint8 *block = (const uint8 *) panel->data +
-			(first + done) / ECP_PANEL_BLOCK * block_bytes;
-		int32		dots[ECP_PANEL_BLOCK] = {0};
+		int32		dots[ECP_PANEL_BLOCK];
 
-		for (int g = 0; g < ngroups; g++)
-		{
-			const int8 *v = vector + g * ECP_GROUP;
-			const uint8 *group = block + g * ECP_GROUP * ECP_PANEL_BLOCK;
-
-			for (int l = 0; l < count; l++)
-			{
-				const uint8 *x = group + l * ECP_GROUP;
-
-				dots[l] += x[0] * v[0] + x[1] * v[1] + x[2] * v[2] + x[3] * v[3];
-			}
-		}
-
+		group_dots((const uint8 *) panel->data +
+				   (first + done) / ECP_PANEL_BLOCK * ngroups * stride,
+				   stride, vector, ngroups, count, dots);
 		for (int l = 0; l < count; l++)
 			ranks[done + l] = panel->factors[first + done + l] -
 				dots[l] * (1 << panel->shift);
@@ -269,8 +264,8 @@ scalar_u8_panel_rank(const EcpPanelView *panel, const int8 *vector,
 }
 
 static void
-scalar_f32_panel_rank(const EcpPanelView *panel, const float4 *vector,
-					  int first, int n, float4 *ranks)
+f32_panel_rank(const EcpPanelView *panel, const float4 *vector,
+			   int first, int n, float4 *ranks)
 {
 	Size		block_floats = (Size) panel->dims * ECP_PANEL_BLOCK;
 
@@ -302,67 +297,36 @@ scalar_f32_panel_rank(const EcpPanelView *panel, const float4 *vector,
 	}
 }
 
-static void
-scalar_u8_panel_nearest(const EcpPanelView *panel, int n,
-						const int8 *vectors, Size stride, int nvectors,
-						int32 *leaders, int32 *ranks)
-{
-	for (int v = 0; v < nvectors; v++)
-	{
-		leaders[v] = 0;
-		ranks[v] = PG_INT32_MAX;
-
-		for (int first = 0; first < n; first += ECP_PANEL_BLOCK)
-		{
-			int			count = Min(n - first, ECP_PANEL_BLOCK);
-			int32		block[ECP_PANEL_BLOCK];
-
-			scalar_u8_panel_rank(panel, vectors + v * stride, first, count,
-								 block);
-			for (int l = 0; l < count; l++)
-			{
-				if (block[l] < ranks[v])
-				{
-					ranks[v] = block[l];
-					leaders[v] = first + l;
-				}
-			}
-		}
-	}
+#define PanelNearest(name, rank, Vectors, Vector, Rank, worst) \
+static void \
+name(const EcpPanelView *panel, int n, const Vectors *vectors, Size stride, \
+	 int nvectors, int32 *leaders, Rank *ranks) \
+{ \
+	for (int v = 0; v < nvectors; v++) \
+	{ \
+		Rank		block[ECP_PANEL_BLOCK]; \
+\
+		leaders[v] = 0; \
+		ranks[v] = worst; \
+		for (int l = 0; l < n; l++) \
+		{ \
+			if (l % ECP_PANEL_BLOCK == 0) \
+				rank(panel, (const Vector *) ((const char *) vectors + v * stride), \
+					 l, Min(n - l, ECP_PANEL_BLOCK), block); \
+			if (block[l % ECP_PANEL_BLOCK] < ranks[v]) \
+			{ \
+				ranks[v] = block[l % ECP_PANEL_BLOCK]; \
+				leaders[v] = l; \
+			} \
+		} \
+	} \
 }
 
-static void
-scalar_f32_panel_nearest(const EcpPanelView *panel, int n,
-						 const char *vectors, Size stride, int nvectors,
-						 int32 *leaders, float4 *ranks)
-{
-	for (int v = 0; v < nvectors; v++)
-	{
-		leaders[v] = 0;
-		ranks[v] = INFINITY;
-
-		for (int first = 0; first < n; first += ECP_PANEL_BLOCK)
-		{
-			int			count = Min(n - first, ECP_PANEL_BLOCK);
-			float4		block[ECP_PANEL_BLOCK];
-
-			scalar_f32_panel_rank(panel,
-								  (const float4 *) (vectors + v * stride),
-								  first, count, block);
-			for (int l = 0; l < count; l++)
-			{
-				if (block[l] < ranks[v])
-				{
-					ranks[v] = block[l];
-					leaders[v] = first + l;
-				}
-			}
-		}
-	}
-}
+PanelNearest(u8_panel_nearest, u8_panel_rank, int8, int8, int32, PG_INT32_MAX)
+PanelNearest(f32_panel_nearest, f32_panel_rank, char, float4, float4, INFINITY)
 
 static void
-scalar_f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
+f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
 {
 	for (int i = 0; i < n; i++)
 		x[i] = (signs[i] >> 31) ? -x[i] : x[i];
@@ -385,8 +349,8 @@ scalar_f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
 }
 
 static void
-scalar_f32_signs(const float4 *x, const float4 *y, int n, uint8 *bits,
-				 float4 *sum, float4 *y_sum)
+f32_signs(const float4 *x, const float4 *y, int n, uint8 *bits,
+		  float4 *sum, float4 *y_sum)
 {
 	float4		sums[16] = {0};
 	float4		y_sums[16] = {0};
@@ -399,19 +363,19 @@ scalar_f32_signs(const float4 *x, const float4 *y, int n, uint8 *bits,
 		if (x[i] > 0)
 			bits[i / 8] |= 1 << (i % 8);
 	}
-	*sum = scalar_add_lanes(sums);
-	*y_sum = scalar_add_lanes(y_sums);
+	*sum = add_lanes(sums);
+	*y_sum = add_lanes(y_sums);
 }
 
 static void
-scalar_u8_floats(const uint8 *x, int n, float4 *floats)
+u8_floats(const uint8 *x, int n, float4 *floats)
 {
 	for (int i = 0; i < n; i++)
 		floats[i] = x[i];
 }
 
 static void
-scalar_u8_add(const uint8 *const *rows, int nrows, int n, uint32 *sums)
+u8_add(const uint8 *const *rows, int nrows, int n, uint32 *sums)
 {
 	for (int r = 0; r < nrows; r++)
 	{
@@ -421,7 +385,7 @@ scalar_u8_add(const uint8 *const *rows, int nrows, int n, uint32 *sums)
 }
 
 static void
-scalar_f32_add(const float4 *const *rows, int nrows, int n, float8 *sums)
+f32_add(const float4 *const *rows, int nrows, int n, float8 *sums)
 {
 	for (int r = 0; r < nrows; r++)
 	{
@@ -431,8 +395,8 @@ scalar_f32_add(const float4 *const *rows, int nrows, int n, float8 *sums)
 }
 
 static void
-scalar_f32_bytes(const float4 *x, const float4 *lows, float4 scale, int n,
-				 uint8 *bytes)
+f32_bytes(const float4 *x, const float4 *lows, float4 scale, int n,
+		  uint8 *bytes)
 {
 	for (int i = 0; i < n; i++)
 	{
@@ -443,8 +407,8 @@ scalar_f32_bytes(const float4 *x, const float4 *lows, float4 scale, int n,
 }
 
 static void
-scalar_plane_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
-				  int n, int32 *dots)
+plane_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
+		   int n, int32 *dots)
 {
 	int			part = EcpPlanePadded(bytes);
 
@@ -462,9 +426,9 @@ scalar_plane_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
 }
 
 static void
-scalar_code_bounds(const EcpCodeScan *scan, const uint8 *blocks,
-				   const float4 *add, const float4 *times,
-				   const float4 *width, int nblocks, float4 *bounds)
+code_bounds(const EcpCodeScan *scan, const uint8 *blocks,
+			const float4 *add, const float4 *times,
+			const float4 *width, int nblocks, float4 *bounds)
 {
 	for (int b = 0; b < nblocks; b++)
 	{
@@ -493,54 +457,18 @@ scalar_code_bounds(const EcpCodeScan *scan, const uint8 *blocks,
 	}
 }
 
-static uint64
-scalar_f64_passed(const float8 *ranks, int n, float8 limit)
-{
-	uint64		passed = 0;
-
-	for (int i = 0; i < n; i++)
-		passed |= (uint64) !(ranks[i] > limit) << i;
-	return passed;
+#define Passed(name, Rank) \
+static uint64 \
+name(const Rank *ranks, int n, Rank limit) \
+{ \
+	uint64		passed = 0; \
+\
+	for (int i = 0; i < n; i++) \
+		passed |= (uint64) !(ranks[i] > limit) << i; \
+	return passed; \
 }
 
-static uint64
-scalar_f32_passed(const float4 *ranks, int n, float4 limit)
-{
-	uint64		passed = 0;
+Passed(f64_passed, float8)
+Passed(f32_passed, float4)
 
-	for (int i = 0; i < n; i++)
-		passed |= (uint64) !(ranks[i] > limit) << i;
-	return passed;
-}
-
-const EcpKernels ecp_kernels_scalar = {
-	.name = "scalar",
-	.supported = scalar_supported,
-	.u8_prepare = scalar_u8_prepare,
-	.u8_rank_rows = scalar_u8_rank_rows,
-	.u8_rank_columns = scalar_u8_rank_columns,
-	.u8_parts_near = scalar_u8_parts_near,
-	.u8_parts_rank = scalar_u8_parts_rank,
-	.u8_sums = scalar_u8_sums,
-	.bit_rank_rows = scalar_bit_rank_rows,
-	.f32_l2_rows = scalar_f32_l2_rows,
-	.f32_dot_rows = scalar_f32_dot_rows,
-	.f16_l2_rows = scalar_f16_l2_rows,
-	.f16_dot_rows = scalar_f16_dot_rows,
-	.f16_floats = scalar_f16_floats,
-	.f16_halves = scalar_f16_halves,
-	.u8_panel_rank = scalar_u8_panel_rank,
-	.f32_panel_rank = scalar_f32_panel_rank,
-	.u8_panel_nearest = scalar_u8_panel_nearest,
-	.f32_panel_nearest = scalar_f32_panel_nearest,
-	.f32_hadamard = scalar_f32_hadamard,
-	.f32_signs = scalar_f32_signs,
-	.u8_floats = scalar_u8_floats,
-	.u8_add = scalar_u8_add,
-	.f32_add = scalar_f32_add,
-	.f32_bytes = scalar_f32_bytes,
-	.plane_dots = scalar_plane_dots,
-	.code_bounds = scalar_code_bounds,
-	.f64_passed = scalar_f64_passed,
-	.f32_passed = scalar_f32_passed,
-};
+const EcpKernels ecp_kernels_scalar = {EcpKernelsTable("scalar")};

@@ -3,7 +3,7 @@
  * vector_nibbles.c
  *	  Vectors in four bits an element: making them, and ranks from them.
  *
- * The mathematics is in vector_nibbles.h.  The rotation is that of codes, and the
+ * The mathematics is in vector_codes.h.  The rotation is that of codes, and the
  * sums over elements are kernels, which give the same in every instruction set:
  * so a row that is read again from the table has the bytes that are stored.
  *
@@ -18,8 +18,8 @@
 #include <math.h>
 
 #include "port/pg_bitutils.h"
+#include "vector/vector_codes.h"
 #include "vector/vector_kernels.h"
-#include "vector/vector_nibbles.h"
 
 /* The last level, and the number that "middle" stands for. */
 #define LEVEL_LAST		15
@@ -87,15 +87,6 @@ vector_rotate(int dims, const float4 *vector, float4 scale, float4 *rotated)
 	ecp_code_rotate(rotated, ndims, NIBBLES_SEED);
 }
 
-static double
-vector_dot(const float4 *a, const float4 *b, int n)
-{
-	float4		dot;
-
-	ecp_kernels->f32_dot_rows(a, n, (const char *) b, 0, 1, &dot);
-	return dot;
-}
-
 /*
  * The levels of n elements, one a byte: between the least and the largest, but not
  * farther from their mean than LEVELS_SPREAD says.
@@ -133,7 +124,7 @@ nibbles_signs(const float4 *x, int n, double norm2, const uint8 *levels)
 
 	for (int i = 0; i < n; i++)
 		signs[i] = levels[i] > LEVEL_MIDDLE ? 1 : -1;
-	length = sqrt(norm2 * n) / vector_dot(x, signs, n);
+	length = sqrt(norm2 * n) / ecp_float_dot(x, signs, n);
 	return isfinite(length) && length > 0 ? length : 0;
 }
 
@@ -156,7 +147,7 @@ nibbles_fit(const float4 *x, int n, double mean, double norm2,
 	ecp_kernels->u8_floats(levels, n, floats);
 	level = (double) sum / n;
 	variance = squares - level * sum;
-	covariance = vector_dot(x, floats, n) - mean * sum;
+	covariance = ecp_float_dot(x, floats, n) - mean * sum;
 	step = variance > 0 ? Max(covariance / variance, 0) : 0;
 	fit2 = n * mean * mean + step * step * variance;
 	times = fit2 > 0 ? norm2 / fit2 : 0;
@@ -183,7 +174,7 @@ ecp_nibbles_make(int dims, const float4 *vector, void *nibbles)
 	EcpNibblesData data = {0};
 	uint8	   *planes = (uint8 *) nibbles + sizeof(data);
 	int			n = EcpCodeDims(dims);
-	int			plane = EcpNibblesPlane(dims);
+	int			plane = EcpCodeBytes(dims);
 	float4		scale = vector_scale(dims, vector);
 	float4		x[ECP_NIBBLES_DIMS_MAX];
 	float4		ones[ECP_NIBBLES_DIMS_MAX];
@@ -192,14 +183,14 @@ ecp_nibbles_make(int dims, const float4 *vector, void *nibbles)
 
 	Assert(dims >= 1 && dims <= ECP_NIBBLES_DIMS_MAX);
 	vector_rotate(dims, vector, scale, x);
-	norm2 = vector_dot(x, x, n);
+	norm2 = ecp_float_dot(x, x, n);
 	if (norm2 > 0)
 	{
 		double		mean;
 
 		for (int i = 0; i < n; i++)
 			ones[i] = 1;
-		mean = vector_dot(x, ones, n) / n;
+		mean = (double) ecp_float_dot(x, ones, n) / n;
 		nibbles_choose(x, n, mean, norm2, levels);
 		nibbles_fit(x, n, mean, norm2, levels, 1.0 / scale, &data);
 	}
@@ -218,7 +209,7 @@ ecp_nibbles_get(int dims, const void *nibbles, float4 *vector)
 	EcpNibblesData data;
 	const uint8 *planes = (const uint8 *) nibbles + sizeof(data);
 	int			n = EcpCodeDims(dims);
-	int			plane = EcpNibblesPlane(dims);
+	int			plane = EcpCodeBytes(dims);
 	float4		x[ECP_NIBBLES_DIMS_MAX];
 	float4		middle;
 	float4		step;
@@ -291,7 +282,7 @@ Size
 ecp_nibbles_query_bytes(int dims)
 {
 	return sizeof(EcpNibblesQuery) + 64 +
-		8 * EcpPlanePadded(EcpNibblesPlane(dims));
+		8 * EcpPlanePadded(EcpCodeBytes(dims));
 }
 
 EcpNibblesQuery *
@@ -308,13 +299,13 @@ ecp_nibbles_query_init(void *memory, EcpMetric metric, int dims,
 	Assert(metric != ECP_METRIC_HAMMING && eps >= 0);
 	memset(query, 0, ecp_nibbles_query_bytes(dims));
 	query->metric = metric;
-	query->bytes = EcpNibblesPlane(dims);
+	query->bytes = EcpCodeBytes(dims);
 	query->elements = elements;
 	query->side = sqrt(n);
 	query->width = eps == ECP_NIBBLES_EPS_NONE ? 1 : eps / sqrt(n - 1);
 	query->signs_width = Min(query->width * SIGNS_CAUTION, 1);
 	vector_rotate(dims, vector, scale, x);
-	query->norm = sqrt(vector_dot(x, x, n));
+	query->norm = sqrt(ecp_float_dot(x, x, n));
 	for (int i = 0; i < n && query->norm > 0; i++)
 		x[i] = x[i] / query->norm;
 	query->norm /= scale;

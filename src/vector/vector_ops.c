@@ -62,35 +62,16 @@ vector_distance(FunctionCallInfo fcinfo, EcpColumnType type, EcpMetric metric)
 	} \
 	extern int no_such_variable
 
-ECP_DISTANCE_FUNCTION(ecp_real_l2_distance,
-					  ECP_COLUMN_ARRAY, ECP_METRIC_L2, +);
-ECP_DISTANCE_FUNCTION(ecp_real_inner_product,
-					  ECP_COLUMN_ARRAY, ECP_METRIC_IP, -);
-ECP_DISTANCE_FUNCTION(ecp_real_negative_inner_product,
-					  ECP_COLUMN_ARRAY, ECP_METRIC_IP, +);
-ECP_DISTANCE_FUNCTION(ecp_real_cosine_distance,
-					  ECP_COLUMN_ARRAY, ECP_METRIC_COSINE, +);
+#define ECP_DISTANCE_FUNCTIONS(name, type) \
+	ECP_DISTANCE_FUNCTION(ecp_##name##_l2_distance, type, ECP_METRIC_L2, +); \
+	ECP_DISTANCE_FUNCTION(ecp_##name##_inner_product, type, ECP_METRIC_IP, -); \
+	ECP_DISTANCE_FUNCTION(ecp_##name##_negative_inner_product, type, ECP_METRIC_IP, +); \
+	ECP_DISTANCE_FUNCTION(ecp_##name##_cosine_distance, type, ECP_METRIC_COSINE, +)
 
-ECP_DISTANCE_FUNCTION(ecp_double_l2_distance,
-					  ECP_COLUMN_DOUBLES, ECP_METRIC_L2, +);
-ECP_DISTANCE_FUNCTION(ecp_double_inner_product,
-					  ECP_COLUMN_DOUBLES, ECP_METRIC_IP, -);
-ECP_DISTANCE_FUNCTION(ecp_double_negative_inner_product,
-					  ECP_COLUMN_DOUBLES, ECP_METRIC_IP, +);
-ECP_DISTANCE_FUNCTION(ecp_double_cosine_distance,
-					  ECP_COLUMN_DOUBLES, ECP_METRIC_COSINE, +);
-
-ECP_DISTANCE_FUNCTION(ecp_bytea_l2_distance,
-					  ECP_COLUMN_BYTEA, ECP_METRIC_L2, +);
-ECP_DISTANCE_FUNCTION(ecp_bytea_inner_product,
-					  ECP_COLUMN_BYTEA, ECP_METRIC_IP, -);
-ECP_DISTANCE_FUNCTION(ecp_bytea_negative_inner_product,
-					  ECP_COLUMN_BYTEA, ECP_METRIC_IP, +);
-ECP_DISTANCE_FUNCTION(ecp_bytea_cosine_distance,
-					  ECP_COLUMN_BYTEA, ECP_METRIC_COSINE, +);
-
-ECP_DISTANCE_FUNCTION(ecp_bit_hamming_distance,
-					  ECP_COLUMN_BIT, ECP_METRIC_HAMMING, +);
+ECP_DISTANCE_FUNCTIONS(real, ECP_COLUMN_ARRAY);
+ECP_DISTANCE_FUNCTIONS(double, ECP_COLUMN_DOUBLES);
+ECP_DISTANCE_FUNCTIONS(bytea, ECP_COLUMN_BYTEA);
+ECP_DISTANCE_FUNCTION(ecp_bit_hamming_distance, ECP_COLUMN_BIT, ECP_METRIC_HAMMING, +);
 
 /* A vector of one column type as the same vector of another. */
 static Datum

@@ -26,7 +26,7 @@
 
 #include "base/compat.h"
 #include "vector/vector_kernels.h"
-#include "vector/vector_nibbles.h"
+#include "vector/vector_codes.h"
 #include "vector/vector_value.h"
 
 /* vector and halfvec, as pgvector stores them. */
@@ -37,15 +37,6 @@ typedef struct PgvectorData
 	int16		unused;
 	char		elements[FLEXIBLE_ARRAY_MEMBER];	/* aligned to 4 bytes */
 } PgvectorData;
-
-static void vector_read_array(ArrayType *array, Oid elemtype, EcpVector *vector);
-static void vector_read_pgvector(const PgvectorData *stored, Size elem_bytes,
-								 EcpVector *vector);
-static void vector_read_halves(EcpVector *vector);
-static void vector_read_doubles(EcpVector *vector);
-static bool vector_is_finite(const float4 *elements, int dims);
-static void vector_refuse_elements(const EcpVector *vector);
-static void vector_refuse_nulls(const ArrayType *array);
 
 /*
  * The element kinds, as all but the kernels know them: leaders are means of
@@ -120,77 +111,6 @@ ecp_column_type_elem(EcpColumnType type)
 	}
 }
 
-/*
- * ecp_vector_read
- *		Take the vector out of "value"; see the header for what is refused.
- *
- * vector->data stays valid until ecp_vector_release(), or as long as the
- * Datum's own memory when nothing had to be copied.
- */
-void
-ecp_vector_read(Datum value, EcpColumnType type, EcpVector *vector)
-{
-	struct varlena *stored = (struct varlena *) DatumGetPointer(value);
-	struct varlena *detoasted;
-
-	vector->elem = ecp_column_type_elem(type);
-	vector->plain = true;
-
-	switch (type)
-	{
-		case ECP_COLUMN_BYTEA:
-			detoasted = pg_detoast_datum_packed(stored);
-			vector->dims = VARSIZE_ANY_EXHDR(detoasted);
-			vector->data = VARDATA_ANY(detoasted);
-			break;
-		case ECP_COLUMN_ARRAY:
-			detoasted = pg_detoast_datum(stored);
-			vector_read_array((ArrayType *) detoasted, FLOAT4OID, vector);
-			break;
-		case ECP_COLUMN_DOUBLES:
-			detoasted = pg_detoast_datum(stored);
-			vector_read_array((ArrayType *) detoasted, FLOAT8OID, vector);
-			break;
-		case ECP_COLUMN_VECTOR:
-			detoasted = pg_detoast_datum(stored);
-			vector_read_pgvector((PgvectorData *) detoasted, sizeof(float4),
-								 vector);
-			break;
-		case ECP_COLUMN_BIT:
-			detoasted = pg_detoast_datum(stored);
-			vector->dims = VARBITLEN(detoasted);
-			vector->data = VARBITS(detoasted);
-			break;
-		case ECP_COLUMN_HALFVEC:
-			detoasted = pg_detoast_datum(stored);
-			vector_read_pgvector((PgvectorData *) detoasted, sizeof(uint16),
-								 vector);
-			break;
-		default:
-			elog(ERROR, "unrecognized column type of vector: %d", (int) type);
-	}
-
-	vector->detoasted = (detoasted != stored) ? detoasted : NULL;
-	if (vector->dims < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_EXCEPTION),
-				 errmsg("vector must have at least one dimension")));
-	if (vector->dims > ECP_DIMS_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("vector cannot have more than %d dimensions",
-						ECP_DIMS_MAX),
-				 errdetail("The vector has %d dimensions.", vector->dims)));
-
-	if (type == ECP_COLUMN_HALFVEC)
-		vector_read_halves(vector);
-	else if (type == ECP_COLUMN_DOUBLES)
-		vector_read_doubles(vector);
-	if (vector->elem == ECP_ELEM_FLOAT32 &&
-		!vector_is_finite(vector->data, vector->dims))
-		vector_refuse_elements(vector);
-}
-
 /* Report the first element that is not finite. */
 static void
 vector_refuse_elements(const EcpVector *vector)
@@ -223,10 +143,21 @@ vector_refuse_nulls(const ArrayType *array)
 			 errdetail("Element %d is null.", i + 1)));
 }
 
-/* Find the elements of an array, refusing what is not a vector. */
-static void
-vector_read_array(ArrayType *array, Oid elemtype, EcpVector *vector)
+/* Find the elements of an array; if it is no vector, an error or false. */
+static bool
+vector_find_array(ArrayType *array, Oid elemtype, bool report, EcpVector *vector)
 {
+	bool		has_nulls = ARR_HASNULL(array) && array_contains_nulls(array);
+
+	if (ARR_ELEMTYPE(array) == elemtype && ARR_NDIM(array) <= 1 && !has_nulls)
+	{
+		vector->dims = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+		vector->data = ARR_DATA_PTR(array);
+		vector->plain = ARR_NDIM(array) == 1 && ARR_LBOUND(array)[0] == 1;
+		return true;
+	}
+	if (!report)
+		return false;
 	if (ARR_ELEMTYPE(array) != elemtype)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -237,30 +168,67 @@ vector_read_array(ArrayType *array, Oid elemtype, EcpVector *vector)
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("vector must be a one-dimensional array"),
 				 errdetail("The array has %d dimensions.", ARR_NDIM(array))));
-	if (ARR_HASNULL(array) && array_contains_nulls(array))
-		vector_refuse_nulls(array);
-
-	vector->dims = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
-	vector->data = ARR_DATA_PTR(array);
-	vector->plain = ARR_NDIM(array) == 1 && ARR_LBOUND(array)[0] == 1;
+	vector_refuse_nulls(array);
+	return false;
 }
 
-/* Find the elements of a value of one of pgvector's types. */
-static void
-vector_read_pgvector(const PgvectorData *stored, Size elem_bytes,
+/* The same of a value of one of pgvector's types. */
+static bool
+vector_find_pgvector(const PgvectorData *stored, Size elem_bytes, bool report,
 					 EcpVector *vector)
 {
-	if (VARSIZE(stored) < offsetof(PgvectorData, elements) ||
-		VARSIZE(stored) != offsetof(PgvectorData, elements) +
-		stored->dim * elem_bytes)
+	bool		found = VARSIZE(stored) >= offsetof(PgvectorData, elements) &&
+		VARSIZE(stored) == offsetof(PgvectorData, elements) + stored->dim * elem_bytes;
+
+	if (!found && report)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("vector has a wrong size"),
 				 errdetail("Its %d dimensions do not take %d bytes.",
 						   stored->dim, (int) VARSIZE(stored))));
-
 	vector->dims = stored->dim;
 	vector->data = stored->elements;
+	return found;
+}
+
+/* The same of a value that is not toasted, of any type. */
+static bool
+vector_find(struct varlena *stored, EcpColumnType type, bool report, EcpVector *vector)
+{
+	vector->plain = true;
+	switch (type)
+	{
+		case ECP_COLUMN_BYTEA:
+			vector->dims = VARSIZE_ANY_EXHDR(stored);
+			vector->data = VARDATA_ANY(stored);
+			return true;
+		case ECP_COLUMN_BIT:
+			vector->dims = VARBITLEN(stored);
+			vector->data = VARBITS(stored);
+			return true;
+		case ECP_COLUMN_ARRAY:
+			return vector_find_array((ArrayType *) stored, FLOAT4OID, report, vector);
+		case ECP_COLUMN_DOUBLES:
+			return vector_find_array((ArrayType *) stored, FLOAT8OID, report, vector);
+		case ECP_COLUMN_VECTOR:
+			return vector_find_pgvector((PgvectorData *) stored, sizeof(float4), report,
+										vector);
+		case ECP_COLUMN_HALFVEC:
+			return vector_find_pgvector((PgvectorData *) stored, sizeof(uint16), report,
+										vector);
+	}
+	elog(ERROR, "unrecognized column type of vector: %d", (int) type);
+	return false;				/* keep compiler quiet */
+}
+
+/* Free what ecp_vector_read() had to copy, if anything. */
+void
+ecp_vector_release(EcpVector *vector)
+{
+	if (vector->detoasted != NULL)
+		pfree(vector->detoasted);
+	vector->detoasted = NULL;
+	vector->data = NULL;
 }
 
 /* Replace the halves of a halfvec by a palloc'd array of float4. */
@@ -339,87 +307,78 @@ vector_is_finite(const float4 *elements, int dims)
 	return bad == 0;
 }
 
-/* Would vector_read_array() take it, and are its elements finite as floats? */
-static bool
-vector_array_is_readable(ArrayType *array, Oid elemtype, int dims)
-{
-	if (ARR_ELEMTYPE(array) != elemtype || ARR_NDIM(array) != 1 ||
-		ARR_DIMS(array)[0] != dims ||
-		(ARR_HASNULL(array) && array_contains_nulls(array)))
-		return false;
-	if (elemtype == FLOAT4OID)
-		return vector_is_finite((const float4 *) ARR_DATA_PTR(array), dims);
-	for (int i = 0; i < dims; i++)
-	{
-		if (!isfinite((float4) ((const float8 *) ARR_DATA_PTR(array))[i]))
-			return false;
-	}
-	return true;
-}
-
-/* The same for vector_read_pgvector(). */
-static bool
-vector_pgvector_is_readable(const PgvectorData *stored, Size elem_bytes, int dims)
-{
-	return VARSIZE(stored) == offsetof(PgvectorData, elements) + dims * elem_bytes &&
-		stored->dim == dims;
-}
-
-/* Is one of the halves infinite or not a number? */
+/* Is no half infinite or not a number: no exponent is all ones? */
 static bool
 vector_halves_are_finite(const uint16 *halves, int dims)
 {
+	bool		bad = false;
+
 	for (int i = 0; i < dims; i++)
-	{
-		if ((halves[i] & HALF_EXPONENT) == HALF_EXPONENT)
-			return false;
-	}
-	return true;
+		bad |= (halves[i] & HALF_EXPONENT) == HALF_EXPONENT;
+	return !bad;
+}
+
+/*
+ * ecp_vector_read
+ *		Take the vector out of "value"; see the header for what is refused.
+ *
+ * vector->data stays valid until ecp_vector_release(), or as long as the
+ * Datum's own memory when nothing had to be copied.
+ */
+void
+ecp_vector_read(Datum value, EcpColumnType type, EcpVector *vector)
+{
+	struct varlena *stored = (struct varlena *) DatumGetPointer(value);
+	struct varlena *detoasted = type == ECP_COLUMN_BYTEA ?
+		pg_detoast_datum_packed(stored) : pg_detoast_datum(stored);
+
+	vector->elem = ecp_column_type_elem(type);
+	(void) vector_find(detoasted, type, true, vector);
+	vector->detoasted = (detoasted != stored) ? detoasted : NULL;
+	if (vector->dims < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_EXCEPTION),
+				 errmsg("vector must have at least one dimension")));
+	if (vector->dims > ECP_DIMS_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("vector cannot have more than %d dimensions",
+						ECP_DIMS_MAX),
+				 errdetail("The vector has %d dimensions.", vector->dims)));
+
+	if (type == ECP_COLUMN_HALFVEC)
+		vector_read_halves(vector);
+	else if (type == ECP_COLUMN_DOUBLES)
+		vector_read_doubles(vector);
+	if (vector->elem == ECP_ELEM_FLOAT32 &&
+		!vector_is_finite(vector->data, vector->dims))
+		vector_refuse_elements(vector);
 }
 
 /*
  * ecp_vector_is_readable
- *		Would ecp_vector_read() find a vector of so many dimensions?
+ *		Would ecp_vector_read() find a vector of "dims" dimensions?
  */
 bool
 ecp_vector_is_readable(Datum value, EcpColumnType type, int dims)
 {
 	struct varlena *stored = (struct varlena *) DatumGetPointer(value);
+	EcpVector	vector;
 
 	Assert(!VARATT_IS_EXTENDED(stored));
-	switch (type)
+	if (!vector_find(stored, type, false, &vector) || vector.dims != dims)
+		return false;
+	if (type == ECP_COLUMN_HALFVEC)
+		return vector_halves_are_finite(vector.data, dims);
+	if (type != ECP_COLUMN_DOUBLES)
+		return ecp_column_type_elem(type) != ECP_ELEM_FLOAT32 ||
+			vector_is_finite(vector.data, dims);
+	for (int i = 0; i < dims; i++)
 	{
-		case ECP_COLUMN_BYTEA:
-			return VARSIZE(stored) - VARHDRSZ == dims;
-		case ECP_COLUMN_BIT:
-			return VARBITLEN(stored) == dims;
-		case ECP_COLUMN_ARRAY:
-			return vector_array_is_readable((ArrayType *) stored, FLOAT4OID, dims);
-		case ECP_COLUMN_DOUBLES:
-			return vector_array_is_readable((ArrayType *) stored, FLOAT8OID, dims);
-		case ECP_COLUMN_VECTOR:
-			return vector_pgvector_is_readable((PgvectorData *) stored,
-											   sizeof(float4), dims) &&
-				vector_is_finite((const float4 *) ((PgvectorData *) stored)->elements,
-								 dims);
-		case ECP_COLUMN_HALFVEC:
-			return vector_pgvector_is_readable((PgvectorData *) stored,
-											   sizeof(uint16), dims) &&
-				vector_halves_are_finite((const uint16 *) ((PgvectorData *) stored)->elements,
-										 dims);
-		default:
+		if (!isfinite((float4) ((const float8 *) vector.data)[i]))
 			return false;
 	}
-}
-
-/* Free what ecp_vector_read() had to copy, if anything. */
-void
-ecp_vector_release(EcpVector *vector)
-{
-	if (vector->detoasted != NULL)
-		pfree(vector->detoasted);
-	vector->detoasted = NULL;
-	vector->data = NULL;
+	return true;
 }
 
 /* A value of one of pgvector's types, without its elements. */
@@ -456,62 +415,47 @@ ecp_vector_make(EcpColumnType type, int dims, const void *data)
 {
 	Size		bytes = ecp_vector_bytes(ecp_column_type_elem(type), dims);
 
+	void	   *result;
+	void	   *elements;
+
 	Assert(dims >= 1 && dims <= ECP_DIMS_MAX);
 	Assert(data != NULL);
 	switch (type)
 	{
 		case ECP_COLUMN_BYTEA:
-			{
-				bytea	   *result = palloc(VARHDRSZ + bytes);
-
-				SET_VARSIZE(result, VARHDRSZ + bytes);
-				memcpy(VARDATA(result), data, bytes);
-				return PointerGetDatum(result);
-			}
-		case ECP_COLUMN_ARRAY:
-			{
-				ArrayType  *result = array_form(dims, FLOAT4OID, sizeof(float4));
-
-				memcpy(ARR_DATA_PTR(result), data, bytes);
-				return PointerGetDatum(result);
-			}
-		case ECP_COLUMN_DOUBLES:
-			{
-				ArrayType  *result = array_form(dims, FLOAT8OID, sizeof(float8));
-				const float4 *elements = data;
-				float8	   *doubles = (float8 *) ARR_DATA_PTR(result);
-
-				for (int i = 0; i < dims; i++)
-					doubles[i] = elements[i];
-				return PointerGetDatum(result);
-			}
-		case ECP_COLUMN_VECTOR:
-			{
-				PgvectorData *result = pgvector_form(dims, sizeof(float4));
-
-				memcpy(result->elements, data, bytes);
-				return PointerGetDatum(result);
-			}
-		case ECP_COLUMN_HALFVEC:
-			{
-				PgvectorData *result = pgvector_form(dims, sizeof(uint16));
-
-				ecp_floats_to_halves(data, dims, (uint16 *) result->elements);
-				return PointerGetDatum(result);
-			}
+			result = palloc(VARHDRSZ + bytes);
+			SET_VARSIZE(result, VARHDRSZ + bytes);
+			elements = VARDATA(result);
+			break;
 		case ECP_COLUMN_BIT:
-			{
-				VarBit	   *result = palloc0(VARBITTOTALLEN(dims));
-
-				SET_VARSIZE(result, VARBITTOTALLEN(dims));
-				VARBITLEN(result) = dims;
-				memcpy(VARBITS(result), data, bytes);
-				return PointerGetDatum(result);
-			}
+			result = palloc0(VARBITTOTALLEN(dims));
+			SET_VARSIZE(result, VARBITTOTALLEN(dims));
+			VARBITLEN(result) = dims;
+			elements = VARBITS(result);
+			break;
+		case ECP_COLUMN_ARRAY:
+			result = array_form(dims, FLOAT4OID, sizeof(float4));
+			elements = ARR_DATA_PTR((ArrayType *) result);
+			break;
+		case ECP_COLUMN_DOUBLES:
+			result = array_form(dims, FLOAT8OID, sizeof(float8));
+			for (int i = 0; i < dims; i++)
+				((float8 *) ARR_DATA_PTR((ArrayType *) result))[i] = ((const float4 *) data)[i];
+			return PointerGetDatum(result);
+		case ECP_COLUMN_VECTOR:
+			result = pgvector_form(dims, sizeof(float4));
+			elements = ((PgvectorData *) result)->elements;
+			break;
+		case ECP_COLUMN_HALFVEC:
+			result = pgvector_form(dims, sizeof(uint16));
+			ecp_floats_to_halves(data, dims, (uint16 *) ((PgvectorData *) result)->elements);
+			return PointerGetDatum(result);
 		default:
 			elog(ERROR, "unrecognized column type of vector: %d", (int) type);
 			return (Datum) 0;	/* keep compiler quiet */
 	}
+	memcpy(elements, data, bytes);
+	return PointerGetDatum(result);
 }
 
 /* Report the first element that is too large for a float16. */
@@ -613,25 +557,13 @@ ecp_vector_convert(const EcpVector *vector, EcpElem elem, void *dst)
 			 (int) vector->elem, (int) elem);
 }
 
-/* The same of float16: no exponent is all ones. */
-static bool
-halves_are_finite(const uint16 *halves, int dims)
-{
-	bool		bad = false;
-
-	for (int i = 0; i < dims; i++)
-		bad |= (halves[i] & HALF_EXPONENT) == HALF_EXPONENT;
-	return !bad;
-}
-
 const char *
 ecp_elements_fault(EcpElem elem, int dims, const void *elements)
 {
 	const uint8 *bytes = elements;
 
-	if (elem == ECP_ELEM_FLOAT32 && !vector_is_finite(elements, dims))
-		return "an element that is not finite";
-	if (elem == ECP_ELEM_FLOAT16 && !halves_are_finite(elements, dims))
+	if ((elem == ECP_ELEM_FLOAT32 && !vector_is_finite(elements, dims)) ||
+		(elem == ECP_ELEM_FLOAT16 && !vector_halves_are_finite(elements, dims)))
 		return "an element that is not finite";
 	if (elem == ECP_ELEM_NIBBLES)
 		return ecp_nibbles_fault(elements);

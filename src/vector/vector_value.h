@@ -22,7 +22,7 @@ typedef enum EcpElem
 	ECP_ELEM_BIT = 3,			/* eight in a byte, the first is its highest */
 	/* only of stored rows: columns are not read so */
 	ECP_ELEM_FLOAT16 = 4,
-	ECP_ELEM_NIBBLES = 5		/* four bits each; see vector_nibbles.h */
+	ECP_ELEM_NIBBLES = 5		/* four bits each; see vector_codes.h */
 } EcpElem;
 
 /*

@@ -27,8 +27,8 @@
 
 #include "base/bits.h"
 #include "port/pg_bitutils.h"
+#include "vector/vector_codes.h"
 #include "vector/vector_kernels.h"
-#include "vector/vector_nibbles.h"
 
 #include "server_shim.h"
 #include "unit.h"
