@@ -124,12 +124,7 @@ ecp_tid_order_cmp(const void *a, const void *b, void *tids)
 							  (ItemPointer) tids + *(const int32 *) b);
 }
 
-/*
- * A row in an intermediate file: its leader, its TID and its exact vector,
- * without padding.
- */
-#define ECP_RECORD_HEADER	(sizeof(int32) + sizeof(ItemPointerData))
-
+/* Make the record of an assigned row. */
 static inline void
 ecp_record_write(const EcpInBuff *inbuff, int32 row, char *record)
 {
@@ -137,14 +132,6 @@ ecp_record_write(const EcpInBuff *inbuff, int32 row, char *record)
 	memcpy(record + sizeof(int32), &inbuff->tids[row], sizeof(ItemPointerData));
 	memcpy(record + ECP_RECORD_HEADER,
 		   inbuff->vectors + (Size) row * inbuff->vec_bytes, inbuff->vec_bytes);
-}
-
-static inline void
-ecp_record_read(const char *record, Size vec_bytes, ItemPointer tid,
-				char *vector)
-{
-	memcpy(tid, record + sizeof(int32), sizeof(ItemPointerData));
-	memcpy(vector, record + ECP_RECORD_HEADER, vec_bytes);
 }
 
 /*

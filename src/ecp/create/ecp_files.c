@@ -31,6 +31,7 @@
 #include "commands/tablespace.h"
 #include "ecp/create/ecp_policy.h"
 #include "ecp/define/ecp_define.h"
+#include "lib/binaryheap.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "storage/bufmgr.h"
@@ -376,39 +377,6 @@ ecp_files_size(EcpFiles *files, File file)
 	return bytes;
 }
 
-/*
- * Go to the next record and return it, or NULL behind the last.  The kernel
- * reads the next piece while the caller works on this one.
- */
-const char *
-ecp_files_reader_next(EcpFiles *files, EcpFilesReader *reader)
-{
-	Assert(reader->record > 0 && reader->max > 0);
-	Assert(reader->offset <= reader->end);
-	if (reader->buffer == NULL)
-		reader->buffer = palloc(mul_size(reader->record, reader->max));
-	if (++reader->next >= reader->n)
-	{
-		uint64		left = (reader->end - reader->offset) / reader->record;
-		int			n = Min(left, (uint64) reader->max);
-
-		if (n == 0)
-			return NULL;
-		CHECK_FOR_INTERRUPTS();
-		ecp_files_read(files, reader->file, reader->buffer,
-					   n * reader->record, reader->offset);
-		reader->offset += n * reader->record;
-		reader->n = n;
-		reader->next = 0;
-		if (reader->offset < reader->end)
-			ecp_files_prefetch(files, reader->file,
-							   Min(reader->end - reader->offset,
-								   reader->max * reader->record),
-							   reader->offset);
-	}
-	return ecp_files_reader_current(reader);
-}
-
 /* Free the state; the last process to do so deletes all files. */
 void
 ecp_files_end(EcpFiles *files)
@@ -416,4 +384,155 @@ ecp_files_end(EcpFiles *files)
 	if (files->seg)
 		dsm_detach(files->seg);
 	pfree(files);
+}
+
+/* ---- merging parts of files ---- */
+
+/* Smallest (leader, TID) first: binaryheap has the largest on top. */
+static int
+part_cmp(Datum a, Datum b, void *arg)
+{
+	const EcpFilesPart *x = (const EcpFilesPart *) DatumGetPointer(a);
+	const EcpFilesPart *y = (const EcpFilesPart *) DatumGetPointer(b);
+
+	if (x->leader != y->leader)
+		return x->leader > y->leader ? -1 : 1;
+	return ItemPointerCompare(unconstify(ItemPointerData *, &y->tid),
+							  unconstify(ItemPointerData *, &x->tid));
+}
+
+EcpFilesMerge *
+ecp_files_merge_create(EcpFiles *files, Size record, int max, int max_parts, bool last)
+{
+	EcpFilesMerge *merge = palloc0(sizeof(EcpFilesMerge));
+
+	Assert(record > ECP_RECORD_HEADER && max > 0);
+	merge->files = files;
+	merge->record = record;
+	merge->max = max;
+	merge->last = last;
+	merge->parts = palloc_extended(mul_size(sizeof(EcpFilesPart), max_parts),
+								   MCXT_ALLOC_HUGE);
+	merge->heap = binaryheap_allocate(max_parts, part_cmp, NULL);
+	return merge;
+}
+
+EcpFilesPart *
+ecp_files_merge_open(EcpFilesMerge *merge, uint32 number)
+{
+	EcpFilesPart *part = &merge->parts[merge->nparts++];
+
+	memset(part, 0, sizeof(EcpFilesPart));
+	part->number = number;
+	part->file = ecp_files_open(merge->files, number);
+	return part;
+}
+
+/* A part has been read. */
+static void
+part_close(const EcpFilesMerge *merge, EcpFilesPart *part)
+{
+	ecp_files_close(merge->files, part->file);
+	if (merge->last)
+		ecp_files_delete(merge->files, part->number, part->size);
+	pfree(part->buffer);
+}
+
+/*
+ * Go to the next record; false, with the part closed, behind the last.  The kernel
+ * reads the next piece while the caller works on this one.
+ */
+static bool
+part_next(const EcpFilesMerge *merge, EcpFilesPart *part)
+{
+	Assert(part->offset <= part->end);
+	if (part->buffer == NULL)
+		part->buffer = palloc(mul_size(merge->record, merge->max));
+	if (++part->next >= part->n)
+	{
+		uint64		left = (part->end - part->offset) / merge->record;
+
+		part->n = Min(left, (uint64) merge->max);
+		if (part->n == 0)
+		{
+			part_close(merge, part);
+			return false;
+		}
+		CHECK_FOR_INTERRUPTS();
+		ecp_files_read(merge->files, part->file, part->buffer,
+					   part->n * merge->record, part->offset);
+		part->offset += part->n * merge->record;
+		part->next = 0;
+		if (part->offset < part->end)
+			ecp_files_prefetch(merge->files, part->file,
+							   Min(part->end - part->offset, merge->max * merge->record),
+							   part->offset);
+	}
+	part->record = part->buffer + part->next * merge->record;
+	memcpy(&part->leader, part->record, sizeof(int32));
+	memcpy(&part->tid, part->record + sizeof(int32), sizeof(ItemPointerData));
+	return true;
+}
+
+void
+ecp_files_merge_start(EcpFilesMerge *merge)
+{
+	for (int i = 0; i < merge->nparts; i++)
+	{
+		if (part_next(merge, &merge->parts[i]))
+			binaryheap_add_unordered(merge->heap, PointerGetDatum(&merge->parts[i]));
+	}
+	binaryheap_build(merge->heap);
+	merge->nparts = 0;
+}
+
+const EcpFilesPart *
+ecp_files_merge_first(const EcpFilesMerge *merge)
+{
+	return binaryheap_empty(merge->heap) ? NULL :
+		(const EcpFilesPart *) DatumGetPointer(binaryheap_first(merge->heap));
+}
+
+void
+ecp_files_merge_advance(EcpFilesMerge *merge)
+{
+	Datum		top = binaryheap_first(merge->heap);
+
+	if (part_next(merge, (EcpFilesPart *) DatumGetPointer(top)))
+		binaryheap_replace_first(merge->heap, top);
+	else
+		(void) binaryheap_remove_first(merge->heap);
+}
+
+int
+ecp_files_merge_read(EcpFilesMerge *merge, int leader, int max, ItemPointerData *tids,
+					 char *vectors)
+{
+	Size		row_bytes = merge->record - ECP_RECORD_HEADER;
+	const EcpFilesPart *part;
+	int			n = 0;
+
+	Assert(max > 0);
+	while (n < max && (part = ecp_files_merge_first(merge)) != NULL &&
+		   part->leader <= leader)
+	{
+		if (part->leader == leader)
+		{
+			tids[n] = part->tid;
+			memcpy(vectors + n * row_bytes, part->record + ECP_RECORD_HEADER, row_bytes);
+			n++;
+		}
+		ecp_files_merge_advance(merge);
+	}
+	return n;
+}
+
+void
+ecp_files_merge_free(EcpFilesMerge *merge)
+{
+	while (!binaryheap_empty(merge->heap))
+		part_close(merge, (EcpFilesPart *) DatumGetPointer(binaryheap_remove_first(merge->heap)));
+	binaryheap_free(merge->heap);
+	pfree(merge->parts);
+	pfree(merge);
 }

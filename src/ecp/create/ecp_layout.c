@@ -17,7 +17,10 @@
 
 #include "base/page_writer.h"
 #include "ecp/create/ecp_build.h"
+#include "ecp/create/ecp_policy.h"
 #include "ecp/page/ecp_page.h"
+#include "storage/shmem.h"
+#include "utils/memutils.h"
 
 /* Largest piece of a cluster, whatever the memory. */
 #define CLUSTER_BYTES_MAX	(64 * 1024 * 1024)
@@ -153,4 +156,54 @@ void
 ecp_layout_map_end(EcpLayoutMap *map)
 {
 	ecp_page_writer_put(map->writer, EcpMapBlock(map->mapno), map->page);
+}
+
+/* ---- the entries that runs of a new index leave for the node above them ---- */
+
+void
+ecp_entries_add(EcpEntryList *list, const EcpChildData *child, const void *vector,
+				int32 parent)
+{
+	if (list->n == list->max)
+	{
+		Size		max = Max(64, (Size) list->max + list->max / 2);
+
+		if (max > PG_INT32_MAX || list->fixed)
+			elog(ERROR, "too many clusters");
+		if (list->max == 0)
+		{
+			list->children = palloc_array(EcpChildData, max);
+			list->parents = palloc_array(int32, max);
+			list->vectors = palloc(add_size(mul_size(max, list->vec_bytes), 64));
+		}
+		else
+		{
+			list->children = repalloc_huge(list->children,
+										   mul_size(max, sizeof(EcpChildData)));
+			list->parents = repalloc_huge(list->parents,
+										  mul_size(max, sizeof(int32)));
+			list->vectors = repalloc_huge(list->vectors,
+										  add_size(mul_size(max, list->vec_bytes),
+												   64));
+		}
+		list->max = max;
+	}
+	list->children[list->n] = *child;
+	list->parents[list->n] = parent;
+	memcpy(list->vectors + (Size) list->n * list->vec_bytes, vector,
+		   list->vec_bytes);
+	list->n++;
+}
+
+void
+ecp_entries_free(EcpEntryList *list)
+{
+	if (list->fixed)
+		ecp_team_memory_free(&list->memory);
+	else if (list->max > 0)
+	{
+		pfree(list->children);
+		pfree(list->parents);
+		pfree(list->vectors);
+	}
 }

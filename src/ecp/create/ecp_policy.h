@@ -122,31 +122,56 @@ extern uint64 ecp_files_size(EcpFiles *files, File file);
 extern void ecp_files_end(EcpFiles *files);
 
 /*
- * Reads records of one size from a part of an open file, one after the other.
- * The caller sets the first five fields, the others are 0.  The buffer is
- * allocated for the first record; the caller frees it.
+ * A record of an intermediate file, all of one size: leader (int32), TID, and the
+ * exact vector, without padding.
  */
-typedef struct EcpFilesReader
+#define ECP_RECORD_HEADER	(sizeof(int32) + sizeof(ItemPointerData))
+
+/* A part of a file, whose records are in the order of leaders and TIDs. */
+typedef struct EcpFilesPart
 {
 	File		file;
+	uint32		number;			/* of the file */
+	uint64		size;			/* the same; with "last" */
 	uint64		offset;			/* of what is not in the buffer yet */
 	uint64		end;			/* of the part */
-	Size		record;
-	int			max;			/* records that the buffer has room for */
-	int			n;				/* records in it */
+	int			n;				/* records in the buffer */
 	int			next;			/* the current one */
 	char	   *buffer;
-} EcpFilesReader;
+	const char *record;			/* the current one; and what it has: */
+	int32		leader;
+	ItemPointerData tid;
+} EcpFilesPart;
 
-extern const char *ecp_files_reader_next(EcpFiles *files,
-										 EcpFilesReader *reader);
-
-/* The record that ecp_files_reader_next() returned last. */
-static inline const char *
-ecp_files_reader_current(const EcpFilesReader *reader)
+/* Some parts, whose records are read in that order. */
+typedef struct EcpFilesMerge
 {
-	return reader->buffer + reader->next * reader->record;
-}
+	EcpFiles   *files;
+	Size		record;			/* bytes of one */
+	int			max;			/* records of a part that are read at once */
+	bool		last;			/* files are deleted when read */
+	int			nparts;
+	EcpFilesPart *parts;
+	struct binaryheap *heap;	/* of those that have records left */
+} EcpFilesMerge;
+
+/*
+ * For each part: open, then set its end, and where it begins if that is not 0;
+ * start when all are open.  After it has been read to the end, it can be used again.
+ */
+extern EcpFilesMerge *ecp_files_merge_create(EcpFiles *files, Size record, int max,
+											 int max_parts, bool last);
+extern EcpFilesPart *ecp_files_merge_open(EcpFilesMerge *merge, uint32 number);
+extern void ecp_files_merge_start(EcpFilesMerge *merge);
+
+/* The part that has the first record left, or NULL; go on behind that record. */
+extern const EcpFilesPart *ecp_files_merge_first(const EcpFilesMerge *merge);
+extern void ecp_files_merge_advance(EcpFilesMerge *merge);
+
+/* Go on to the records of a leader, and take at most "max" of them. */
+extern int	ecp_files_merge_read(EcpFilesMerge *merge, int leader, int max,
+								 ItemPointerData *tids, char *vectors);
+extern void ecp_files_merge_free(EcpFilesMerge *merge);
 
 /*
  * ecp_build_team.c: the processes of an index build: the backend and its parallel
@@ -189,7 +214,7 @@ extern PGDLLEXPORT void ecp_build_recall_task(EcpTeam *team, const void *args,
 											  char **memories);
 
 /*
- * ecp_entries.c: the entries that runs of a new index leave for the node above them.
+ * ecp_layout.c: the entries that runs of a new index leave for the node above them.
  */
 
 /* Leaders (or node centres) that are to become slots of a level's nodes. */

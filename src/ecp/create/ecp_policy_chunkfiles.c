@@ -26,7 +26,6 @@
 #include "ecp/create/ecp_build.h"
 #include "ecp/create/ecp_policy.h"
 #include "ecp/define/ecp_define.h"
-#include "lib/binaryheap.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"
@@ -35,33 +34,14 @@
 #define CHUNK_READ_BYTES_MIN	(16 * 1024)
 #define CHUNK_READ_BYTES_MAX	(1024 * 1024)
 
-typedef struct Chunk
-{
-	uint32		number;			/* of its file */
-	uint64		size;
-
-	/* while it is being read */
-	EcpFilesReader reader;		/* of the range */
-	int32		leader;			/* of the current record */
-	ItemPointerData tid;		/* the same */
-} Chunk;
-
-/* A merge of some chunks, in the order of the array. */
-typedef struct ChunkMerge
-{
-	Chunk	   *chunks;
-	int			nchunks;
-	bool		last;			/* files are deleted when read */
-	binaryheap *heap;			/* chunk numbers, by (leader, TID) */
-} ChunkMerge;
-
 typedef struct ChunkFiles
 {
 	MemoryContext ctx;
 	Size		record;
-	Chunk	   *chunks;			/* when they are to be merged */
+	uint32	   *chunks;			/* numbers of files, when they are to be
+								 * merged */
 	int			nchunks;
-	ChunkMerge *merge;
+	EcpFilesMerge *merge;
 
 	/* in-buffs of which none was written, one per participant */
 	EcpInBuff  *kept;
@@ -193,33 +173,6 @@ chunkfiles_round(EcpBuild *build, EcpInBuff *inbuff, int participant)
 
 /* ---- merging ---- */
 
-/* Smallest (leader, TID) first: binaryheap has the largest on top. */
-static int
-chunk_cmp(Datum a, Datum b, void *arg)
-{
-	const Chunk *chunks = arg;
-	int			i = DatumGetInt32(a);
-	int			j = DatumGetInt32(b);
-
-	if (chunks[i].leader != chunks[j].leader)
-		return chunks[i].leader > chunks[j].leader ? -1 : 1;
-	return ItemPointerCompare(unconstify(ItemPointerData *, &chunks[j].tid),
-							  unconstify(ItemPointerData *, &chunks[i].tid));
-}
-
-/* Go to the next record; false when the chunk has no more. */
-static bool
-chunk_next(EcpFiles *files, Chunk *chunk)
-{
-	const char *record = ecp_files_reader_next(files, &chunk->reader);
-
-	if (record == NULL)
-		return false;
-	memcpy(&chunk->leader, record, sizeof(int32));
-	memcpy(&chunk->tid, record + sizeof(int32), sizeof(ItemPointerData));
-	return true;
-}
-
 /*
  * How many records of a chunk are read at once when n chunks are merged, by
  * each of "readers" processes.
@@ -234,50 +187,16 @@ chunk_nread(const EcpBuild *build, Size record, int readers, int n)
 	return Max(bytes / record, 1);
 }
 
-/* A chunk has been read, or the range of it. */
-static void
-chunk_end(EcpBuild *build, const ChunkMerge *merge, Chunk *chunk)
-{
-	ecp_files_close(build->files, chunk->reader.file);
-	if (merge->last)
-		ecp_files_delete(build->files, chunk->number, chunk->size);
-	pfree(chunk->reader.buffer);
-}
-
 /* The first record of a range of leaders, or of the end. */
 static uint64
-chunk_directory_read(const EcpBuild *build, const Chunk *chunk, int range)
+chunk_directory_read(const EcpBuild *build, const EcpFilesPart *chunk, int range)
 {
 	uint64		records;
 
-	ecp_files_read(build->files, chunk->reader.file, &records, sizeof(records),
+	ecp_files_read(build->files, chunk->file, &records, sizeof(records),
 				   chunk->size - chunk_directory_bytes(build) +
 				   sizeof(records) * range);
 	return records;
-}
-
-/*
- * Open a chunk to read the records of leaders from .. upto - 1, "nread" at a
- * time.
- */
-static void
-chunk_open(const EcpBuild *build, Size record, int nread, Chunk *chunk,
-		   int from, int upto)
-{
-	EcpFilesReader *reader = &chunk->reader;
-
-	memset(reader, 0, sizeof(EcpFilesReader));
-	reader->record = record;
-	reader->max = nread;
-	reader->file = ecp_files_open(build->files, chunk->number);
-	chunk->size = ecp_files_size(build->files, reader->file);
-	reader->end = chunk->size - chunk_directory_bytes(build);
-	if (from > 0)
-		reader->offset = record *
-			chunk_directory_read(build, chunk, from / ECP_RANGE_LEADERS);
-	if (upto < build->tree->n[0])
-		reader->end = record *
-			chunk_directory_read(build, chunk, upto / ECP_RANGE_LEADERS);
 }
 
 /*
@@ -285,68 +204,30 @@ chunk_open(const EcpBuild *build, Size record, int nread, Chunk *chunk,
  * "readers" processes.  The chunks are not needed any more if it is the last
  * time.
  */
-static ChunkMerge *
-chunk_merge_begin(EcpBuild *build, ChunkFiles *state, Chunk *chunks, int n,
+static EcpFilesMerge *
+chunk_merge_begin(EcpBuild *build, ChunkFiles *state, const uint32 *chunks, int n,
 				  int readers, int from, int upto, bool last)
 {
-	ChunkMerge *merge = palloc0(sizeof(ChunkMerge));
-	int			nread = chunk_nread(build, state->record, readers, n);
+	EcpFilesMerge *merge =
+		ecp_files_merge_create(build->files, state->record,
+							   chunk_nread(build, state->record, readers, n), n, last);
 
 	Assert(n > 0);
-	merge->chunks = chunks;
-	merge->nchunks = n;
-	merge->last = last;
-	merge->heap = binaryheap_allocate(n, chunk_cmp, chunks);
 	for (int i = 0; i < n; i++)
 	{
-		Chunk	   *chunk = &chunks[i];
+		EcpFilesPart *chunk = ecp_files_merge_open(merge, chunks[i]);
 
-		chunk_open(build, state->record, nread, chunk, from, upto);
-		if (chunk_next(build->files, chunk))
-			binaryheap_add_unordered(merge->heap, Int32GetDatum(i));
-		else
-			chunk_end(build, merge, chunk);
+		chunk->size = ecp_files_size(build->files, chunk->file);
+		chunk->end = chunk->size - chunk_directory_bytes(build);
+		if (from > 0)
+			chunk->offset = state->record *
+				chunk_directory_read(build, chunk, from / ECP_RANGE_LEADERS);
+		if (upto < build->tree->n[0])
+			chunk->end = state->record *
+				chunk_directory_read(build, chunk, upto / ECP_RANGE_LEADERS);
 	}
-	binaryheap_build(merge->heap);
+	ecp_files_merge_start(merge);
 	return merge;
-}
-
-/* The current record, and its leader; NULL at the end. */
-static const char *
-chunk_merge_get(const ChunkMerge *merge, int32 *leader)
-{
-	const Chunk *chunk;
-
-	if (binaryheap_empty(merge->heap))
-		return NULL;
-	chunk = &merge->chunks[DatumGetInt32(binaryheap_first(merge->heap))];
-	*leader = chunk->leader;
-	return ecp_files_reader_current(&chunk->reader);
-}
-
-static void
-chunk_merge_advance(EcpBuild *build, ChunkMerge *merge)
-{
-	Datum		top = binaryheap_first(merge->heap);
-	Chunk	   *chunk = &merge->chunks[DatumGetInt32(top)];
-
-	if (!chunk_next(build->files, chunk))
-	{
-		(void) binaryheap_remove_first(merge->heap);
-		chunk_end(build, merge, chunk);
-	}
-	else
-		binaryheap_replace_first(merge->heap, top);
-}
-
-static void
-chunk_merge_end(EcpBuild *build, ChunkMerge *merge)
-{
-	while (!binaryheap_empty(merge->heap))
-		chunk_end(build, merge,
-				  &merge->chunks[DatumGetInt32(binaryheap_remove_first(merge->heap))]);
-	binaryheap_free(merge->heap);
-	pfree(merge);
 }
 
 /* Prepare to read from the in-buffs. */
@@ -364,10 +245,10 @@ static void
 chunkfiles_list(const EcpBuild *build, ChunkFiles *state)
 {
 	state->nchunks = ecp_files_numbers(build->files);
-	state->chunks = palloc_extended(mul_size(sizeof(Chunk), state->nchunks),
-									MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	state->chunks = palloc_extended(mul_size(sizeof(uint32), state->nchunks),
+									MCXT_ALLOC_HUGE);
 	for (int i = 0; i < state->nchunks; i++)
-		state->chunks[i].number = i;
+		state->chunks[i] = i;
 }
 
 /*
@@ -397,10 +278,9 @@ chunkfiles_merge(EcpBuild *build)
 		for (int from = 0; from < state->nchunks; from += fan_in)
 		{
 			int			count = Min(fan_in, state->nchunks - from);
-			ChunkMerge *merge;
+			EcpFilesMerge *merge;
+			const EcpFilesPart *chunk;
 			ChunkWriter writer;
-			const char *record;
-			int32		leader;
 
 			if (count == 1)
 			{
@@ -410,14 +290,14 @@ chunkfiles_merge(EcpBuild *build)
 			merge = chunk_merge_begin(build, state, &state->chunks[from], count,
 									  1, 0, build->tree->n[0], true);
 			chunk_writer_begin(build, state, &writer);
-			while ((record = chunk_merge_get(merge, &leader)) != NULL)
+			while ((chunk = ecp_files_merge_first(merge)) != NULL)
 			{
-				memcpy(chunk_writer_next(&writer, leader), record,
+				memcpy(chunk_writer_next(&writer, chunk->leader), chunk->record,
 					   state->record);
-				chunk_merge_advance(build, merge);
+				ecp_files_merge_advance(merge);
 			}
-			state->chunks[n++].number = chunk_writer_end(&writer);
-			chunk_merge_end(build, merge);
+			state->chunks[n++] = chunk_writer_end(&writer);
+			ecp_files_merge_free(merge);
 		}
 		state->nchunks = n;
 	}
@@ -444,7 +324,7 @@ chunkfiles_range(EcpBuild *build, int readers, int from, int upto)
 		if (state->chunks == NULL)
 			chunkfiles_list(build, state);
 		if (state->merge)
-			chunk_merge_end(build, state->merge);
+			ecp_files_merge_free(state->merge);
 		state->merge = chunk_merge_begin(build, state, state->chunks,
 										 state->nchunks, readers, from, upto,
 										 false);
@@ -507,28 +387,11 @@ chunkfiles_read(EcpBuild *build, int leader, int max, ItemPointerData *tids,
 				char *vectors)
 {
 	ChunkFiles *state = build->policy_state;
-	const char *record;
-	int32		current;
-	int			n = 0;
 
 	Assert(max > 0);
 	if (build->assigned.kept)
 		return chunkfiles_read_kept(build, state, leader, max, tids, vectors);
-
-	/* leaders that are not wanted */
-	while (chunk_merge_get(state->merge, &current) != NULL && current < leader)
-		chunk_merge_advance(build, state->merge);
-
-	while (n < max &&
-		   (record = chunk_merge_get(state->merge, &current)) != NULL &&
-		   current == leader)
-	{
-		ecp_record_read(record, EcpBuildRowBytes(build), &tids[n],
-						vectors + (Size) n * EcpBuildRowBytes(build));
-		n++;
-		chunk_merge_advance(build, state->merge);
-	}
-	return n;
+	return ecp_files_merge_read(state->merge, leader, max, tids, vectors);
 }
 
 const EcpPolicyRoutine ecp_policy_chunkfiles = {

@@ -27,20 +27,11 @@
 /* Bytes that are collected for a write, or read at once. */
 #define TEMPFILES_BUFFER	(64 * 1024)
 
-/* A file that is being read. */
-typedef struct TempFilesSource
-{
-	uint32		number;
-	EcpFilesReader reader;		/* of the whole file */
-	ItemPointerData tid;		/* of the current record */
-} TempFilesSource;
-
 /* The files of a leader, at most one per participant. */
 typedef struct TempFilesLeader
 {
 	int			leader;			/* -1 = none */
-	int			nsources;
-	TempFilesSource *sources;
+	EcpFilesMerge *merge;
 } TempFilesLeader;
 
 typedef struct TempFiles
@@ -62,11 +53,11 @@ tempfiles_begin(EcpBuild *build)
 	state->record = ECP_RECORD_HEADER + EcpBuildRowBytes(build);
 	state->nbuffer = Max(1, TEMPFILES_BUFFER / state->record);
 	state->buffer = palloc(state->nbuffer * state->record);
-	state->current.leader = -1;
-	state->current.sources = palloc_array(TempFilesSource,
-										  build->plan.nparticipants);
-	state->next.leader = -1;
-	state->next.sources = palloc_array(TempFilesSource, build->plan.nparticipants);
+	state->current.leader = state->next.leader = -1;
+	state->current.merge = ecp_files_merge_create(build->files, state->record, state->nbuffer,
+												  build->plan.nparticipants, true);
+	state->next.merge = ecp_files_merge_create(build->files, state->record, state->nbuffer,
+											   build->plan.nparticipants, true);
 	return state;
 }
 
@@ -136,47 +127,24 @@ tempfiles_round(EcpBuild *build, EcpInBuff *inbuff, int participant)
 
 /* ---- reading ---- */
 
-/* Go to the next record; if there is none, return false, and delete the file. */
-static bool
-tempfiles_next(EcpBuild *build, TempFilesSource *source)
-{
-	const char *record = ecp_files_reader_next(build->files, &source->reader);
-
-	if (record == NULL)
-	{
-		ecp_files_close(build->files, source->reader.file);
-		ecp_files_delete(build->files, source->number, source->reader.end);
-		pfree(source->reader.buffer);
-		return false;
-	}
-	memcpy(&source->tid, record + sizeof(int32), sizeof(ItemPointerData));
-	return true;
-}
-
 /* Open the files of a leader, and ask the kernel to read their beginnings. */
 static void
 tempfiles_open(EcpBuild *build, const TempFiles *state, TempFilesLeader *files,
 			   int leader)
 {
 	files->leader = leader;
-	files->nsources = 0;
+	files->merge->nparts = 0;
 	for (int p = 0; p < build->plan.nparticipants; p++)
 	{
-		TempFilesSource *source = &files->sources[files->nsources];
 		uint64		rows = ecp_leader_rows_of(build, p)[leader];
+		EcpFilesPart *part;
 
 		if (rows == 0)
 			continue;
-		memset(source, 0, sizeof(TempFilesSource));
-		source->number = tempfiles_number(build, p, leader);
-		source->reader.record = state->record;
-		source->reader.max = state->nbuffer;
-		source->reader.end = rows * state->record;
-		source->reader.file = ecp_files_open(build->files, source->number);
-		ecp_files_prefetch(build->files, source->reader.file,
-						   Min(source->reader.end,
-							   state->nbuffer * state->record), 0);
-		files->nsources++;
+		part = ecp_files_merge_open(files->merge, tempfiles_number(build, p, leader));
+		part->size = part->end = rows * state->record;
+		ecp_files_prefetch(build->files, part->file,
+						   Min(part->end, state->nbuffer * state->record), 0);
 	}
 }
 
@@ -198,13 +166,7 @@ tempfiles_go(EcpBuild *build, TempFiles *state, int leader)
 	if (next < state->upto)
 		tempfiles_open(build, state, &state->next, next);
 
-	for (int i = state->current.nsources - 1; i >= 0; i--)
-	{
-		TempFilesSource *source = &state->current.sources[i];
-
-		if (!tempfiles_next(build, source))
-			*source = state->current.sources[--state->current.nsources];
-	}
+	ecp_files_merge_start(state->current.merge);
 }
 
 static void
@@ -214,8 +176,7 @@ tempfiles_range(EcpBuild *build, int readers, int from, int upto)
 
 	Assert(from >= 0 && from <= upto);
 	state->upto = upto;
-	state->current.leader = -1;
-	state->next.leader = -1;
+	state->current.leader = state->next.leader = -1;
 }
 
 static bool
@@ -229,27 +190,11 @@ tempfiles_read(EcpBuild *build, int leader, int max, ItemPointerData *tids,
 			   char *vectors)
 {
 	TempFiles  *state = build->policy_state;
-	TempFilesLeader *files = &state->current;
-	int			n;
 
-	Assert(leader < state->upto && max > 0);
-	if (files->leader != leader)
+	Assert(leader < state->upto);
+	if (state->current.leader != leader)
 		tempfiles_go(build, state, leader);
-
-	for (n = 0; n < max && files->nsources > 0; n++)
-	{
-		TempFilesSource *source = &files->sources[0];
-
-		for (int i = 1; i < files->nsources; i++)
-			if (ItemPointerCompare(&files->sources[i].tid, &source->tid) < 0)
-				source = &files->sources[i];
-		ecp_record_read(ecp_files_reader_current(&source->reader),
-						EcpBuildRowBytes(build), &tids[n],
-						vectors + (Size) n * EcpBuildRowBytes(build));
-		if (!tempfiles_next(build, source))
-			*source = files->sources[--files->nsources];
-	}
-	return n;
+	return ecp_files_merge_read(state->current.merge, leader, max, tids, vectors);
 }
 
 const EcpPolicyRoutine ecp_policy_tempfiles = {
