@@ -65,8 +65,7 @@ typedef enum EcpPutResult
 {
 	ECP_PUT_DONE,
 	ECP_PUT_MOVED,				/* the cluster was, or is being, replaced */
-	ECP_PUT_FULL,				/* it should be split first */
-	ECP_PUT_OVERFULL			/* it must be split first */
+	ECP_PUT_FULL				/* room should be made first */
 } EcpPutResult;
 
 /* Where a row goes: a cluster, or the buffer of one. */
@@ -81,6 +80,23 @@ typedef struct EcpInsertPlace
 	uint64		parent_run;
 	uint32		parent_slot;
 } EcpInsertPlace;
+
+/* One insert: the row, where it goes, and how room can still be made, once each. */
+typedef struct EcpInsert
+{
+	Relation	index;
+	Relation	heap;
+	EcpIndexState *state;
+	void	   *prepared;		/* the vector, as it compares with leaders */
+	void	   *leader;			/* has room for one */
+	EcpSlotItem item;
+	EcpInsertPlace place;
+	bool		may_create;		/* the node's buffers, if nobody maintains the
+								 * index */
+	bool		may_split;		/* a full leaf, or flush, if nobody does */
+	bool		may_wait;		/* until a far too large one can be split */
+	bool		wait;			/* with ECP_PUT_FULL: that is the case */
+} EcpInsert;
 
 /*
  * Slots of the run to add to a leaf that has "total": half as many, or all
@@ -119,9 +135,10 @@ added_slots(const EcpIndexState *state, const EcpInsertPlace *place,
  * False if the node above has been replaced.
  */
 static bool
-leaf_add_summary(Relation index, const EcpIndexState *state,
-				 const EcpInsertPlace *place, const EcpSlotItem *item)
+leaf_add_summary(const EcpInsert *insert)
 {
+	const EcpIndexState *state = insert->state;
+	const EcpInsertPlace *place = &insert->place;
 	char	   *summary;
 	Buffer		head;
 	bool		retired;
@@ -131,88 +148,81 @@ leaf_add_summary(Relation index, const EcpIndexState *state,
 		return true;
 	summary = palloc(state->node.summary_bytes);
 	ecp_summary_init(&state->node, place->leaf.ecpc_run, summary);
-	ecp_summary_add(state, (const char *) item->vector + state->leaf.vec_bytes,
+	ecp_summary_add(state, (const char *) insert->item.vector + state->leaf.vec_bytes,
 					summary);
 	ECP_STOP_POINT("insert-summary");
-	head = ecp_run_page_get(index, ECP_PAGE_ENTRY, place->parent_blk,
+	head = ecp_run_page_get(insert->index, ECP_PAGE_ENTRY, place->parent_blk,
 							place->parent_run, 0, BUFFER_LOCK_SHARE);
 	if (!BufferIsValid(head))
 		return false;
-	ecp_run_check_header(index, head, &state->node);
+	ecp_run_check_header(insert->index, head, &state->node);
 	retired = (EcpPageGetRunHeader(BufferGetPage(head))->ecpr_flags &
 			   ECP_RUN_RETIRED) != 0;
 	if (!retired)
-		ecp_xlog_summary_add(index, state, head, place->parent_slot, summary);
+		ecp_xlog_summary_add(insert->index, state, head, place->parent_slot, summary);
 	UnlockReleaseBuffer(head);
 	pfree(summary);
 	return !retired;
 }
 
 /*
- * Put a row into a leaf.  Requests a split instead if the leaf is full and
- * may_split, or if it would become far too large, or too large to be split, and
- * must_split.
+ * Should room be made for a leaf of so many slots and pages, none of them free,
+ * rather than another run added?  A leaf that is, or becomes, far too large, or too
+ * large to be split, is worth waiting for.
  */
-static EcpPutResult
-leaf_put(Relation index, const EcpIndexState *state,
-		 const EcpInsertPlace *place, const EcpSlotItem *item,
-		 bool may_split, bool must_split)
+static bool
+leaf_wants_room(EcpInsert *insert, uint32 nslots, uint32 npages)
 {
-	const EcpGeometry *geo = &state->leaf;
-	const EcpChildData *leaf = &place->leaf;
+	uint32		full = insert->place.full;
+
+	insert->wait = insert->may_wait &&
+		(npages >= ECP_SPLIT_PAGES_MAX ||
+		 (ecp_insert_split && nslots / ECP_INSERT_OVERFULL >= full));
+	return insert->wait || (insert->may_split && nslots >= full);
+}
+
+/* Put the row into its leaf, whose head is exclusively locked. */
+static EcpPutResult
+leaf_put_locked(EcpInsert *insert, Buffer head)
+{
+	Relation	index = insert->index;
+	const EcpIndexState *state = insert->state;
+	uint32		full = insert->place.full;
 	EcpPutResult result = ECP_PUT_DONE;
-	uint32		full = place->full;
-	uint32		stop_slot;
 	uint32		nslots = 0;
 	uint32		npages = 0;
-	uint64		run = leaf->ecpc_run;
-	Buffer		head;
-	Buffer		page0;
+	uint64		run = insert->place.leaf.ecpc_run;
+	Buffer		page0 = head;
 
-	Assert(item->vector != NULL);
-	head = ecp_run_page_get(index, ECP_PAGE_ENTRY, leaf->ecpc_blk, run, 0,
-							BUFFER_LOCK_EXCLUSIVE);
-	if (!BufferIsValid(head))
-		return ECP_PUT_MOVED;
-	if ((EcpPageGetRunHeader(BufferGetPage(head))->ecpr_flags & ECP_RUN_RETIRED) != 0 ||
-		!leaf_add_summary(index, state, place, item))
-	{
-		UnlockReleaseBuffer(head);
-		return ECP_PUT_MOVED;
-	}
-
-	page0 = head;
 	for (;;)
 	{
 		EcpRunHeader header = EcpPageGetRunHeader(BufferGetPage(page0));
+		uint32		stop_slot = PG_UINT32_MAX;
 		Buffer		next;
 
-		ecp_run_check_header(index, page0, geo);
+		ecp_run_check_header(index, page0, &state->leaf);
 		if (header->ecpr_level != 0)
 			ecp_report_corrupt(index, BufferGetBlockNumber(page0),
 							   "A node was found where a leaf was expected.");
 
 		/* a leaf with enough rows is split even if it has room */
-		stop_slot = PG_UINT32_MAX;
-		if (may_split)
+		if (insert->may_split)
 			stop_slot = full > nslots ? full - nslots : 0;
 		nslots += header->ecpr_nslots;
 		npages += header->ecpr_npages;
-		if (ecp_xlog_put(index, state, 0, page0, item, stop_slot, NULL))
+		if (ecp_xlog_put(index, state, 0, page0, &insert->item, stop_slot, NULL))
 			break;
 
 		if (header->ecpr_next_run == 0)
 		{
-			if (must_split && (npages >= ECP_SPLIT_PAGES_MAX ||
-							   (ecp_insert_split && nslots / ECP_INSERT_OVERFULL >= full)))
-				result = ECP_PUT_OVERFULL;
-			else if (may_split && nslots >= full)
+			if (leaf_wants_room(insert, nslots, npages))
+			{
 				result = ECP_PUT_FULL;
-			if (result != ECP_PUT_DONE)
 				break;
+			}
 			ECP_STOP_POINT("addrun");
 			ecp_xlog_run_add(index, state, page0,
-							 added_slots(state, place, nslots));
+							 added_slots(state, &insert->place, nslots));
 			ECP_STOP_POINT("addrun-done");
 		}
 
@@ -233,9 +243,26 @@ leaf_put(Relation index, const EcpIndexState *state,
 			break;
 		}
 	}
-
 	if (page0 != head)
 		UnlockReleaseBuffer(page0);
+	return result;
+}
+
+/* Put the row into its leaf. */
+static EcpPutResult
+leaf_put(EcpInsert *insert)
+{
+	const EcpChildData *leaf = &insert->place.leaf;
+	EcpPutResult result = ECP_PUT_MOVED;
+	Buffer		head = ecp_run_page_get(insert->index, ECP_PAGE_ENTRY, leaf->ecpc_blk,
+										leaf->ecpc_run, 0, BUFFER_LOCK_EXCLUSIVE);
+
+	Assert(insert->item.vector != NULL);
+	if (!BufferIsValid(head))
+		return ECP_PUT_MOVED;
+	if ((EcpPageGetRunHeader(BufferGetPage(head))->ecpr_flags & ECP_RUN_RETIRED) == 0 &&
+		leaf_add_summary(insert))
+		result = leaf_put_locked(insert, head);
 	UnlockReleaseBuffer(head);
 	return result;
 }
@@ -299,14 +326,13 @@ insert_place(Relation index, const EcpIndexState *state,
 	place->leader = leader;
 }
 
-/*
- * Find the place of a row: the cluster of the nearest leader, or its buffer.
- * "leader" has room for one.
- */
+/* Find the place of the row: the cluster of the nearest leader, or its buffer. */
 static void
-insert_find(Relation index, const EcpIndexState *state,
-			const void *prepared, void *leader, EcpInsertPlace *place)
+insert_find(EcpInsert *insert)
 {
+	Relation	index = insert->index;
+	const EcpIndexState *state = insert->state;
+	EcpInsertPlace *place = &insert->place;
 	EcpDescent *descent;
 	EcpClusterRef cluster;
 
@@ -327,15 +353,14 @@ insert_find(Relation index, const EcpIndexState *state,
 
 		if (node->nchildren == 0)
 			ecp_report_corrupt(index, node->blk, "A node has no children.");
-		ecp_panel_nearest(node->panel, 0, node->nchildren, prepared,
+		ecp_panel_nearest(node->panel, 0, node->nchildren, insert->prepared,
 						  state->node.vec_bytes, 1, &nearest, &rank);
-		insert_place(index, state, node, nearest, leader, place);
+		insert_place(index, state, node, nearest, insert->leader, place);
 		ecp_cache_release(node);
 		return;
 	}
-	descent = ecp_descent_nearest(index, state, prepared, &cluster);
-	insert_place(index, state, cluster.parent, cluster.panel_child, leader,
-				 place);
+	descent = ecp_descent_nearest(index, state, insert->prepared, &cluster);
+	insert_place(index, state, cluster.parent, cluster.panel_child, insert->leader, place);
 	ecp_descent_end(descent);
 }
 
@@ -359,14 +384,13 @@ insert_measure(Relation index, uint32 before)
 }
 
 /*
- * Make room where a row nearest to "prepared" goes: split the leaf, flush the
- * buffer, or create it.  If another process maintains the index, wait for it
- * if "wait", else do nothing.
+ * Make room where the row goes: split the leaf, flush the buffer, or create it.  If
+ * another process maintains the index, wait for it if "wait", else do nothing.
  */
 static void
-insert_make_room(Relation index, Relation heap, const void *prepared,
-				 const EcpInsertPlace *place, bool wait)
+insert_make_room(const EcpInsert *insert, bool wait)
 {
+	Relation	index = insert->index;
 	EcpIndexState state;
 
 	if (wait)
@@ -375,15 +399,15 @@ insert_make_room(Relation index, Relation heap, const void *prepared,
 		return;
 	ecp_replace_undo(index);
 	ecp_meta_read_state(index, &state);
-	if (place->is_buffer)
-		ecp_insbuf_flush_full(index, heap, prepared);
-	else if (place->wants_buffer)
-		ecp_insbuf_create(index, prepared);
+	if (insert->place.is_buffer)
+		ecp_insbuf_flush_full(index, insert->heap, insert->prepared);
+	else if (insert->place.wants_buffer)
+		ecp_insbuf_create(index, insert->prepared);
 	else
 	{
 		/* the split may reuse what earlier ones have retired */
-		(void) ecp_purge_for_insert(index, heap, ECP_PURGE_SOME);
-		ecp_maintain_full_leaf(index, prepared);
+		(void) ecp_purge_for_insert(index, insert->heap, ECP_PURGE_SOME);
+		ecp_maintain_full_leaf(index, insert->prepared);
 	}
 	insert_measure(index, state.meta.ecpm_nleaves);
 	ecp_maintain_lock_release(index);
@@ -433,62 +457,52 @@ static void
 insert_vector(Relation index, Relation heap, EcpIndexState *state,
 			  const EcpVector *vector, const void *row, ItemPointer heap_tid)
 {
-	EcpSlotItem item = {0};
-	bool		may_split = ecp_insert_split;
-	bool		must_split = true;
-	bool		may_create = true;
-	char	   *prepared = palloc(mul_size(vector->dims, sizeof(float4)) + 64);
-	char	   *leader = palloc(mul_size(vector->dims, sizeof(float4)) + 64);
+	EcpInsert	insert = {.index = index,.heap = heap,.state = state};
+	Size		bytes = mul_size(vector->dims, sizeof(float4)) + 64;
+	int			moved = 0;
 
-	item.tid = *heap_tid;
-	item.vector = row;
+	insert.prepared = palloc(bytes);
+	insert.leader = palloc(bytes);
+	insert.item.tid = *heap_tid;
+	insert.item.vector = row;
+	insert.may_create = insert.may_wait = true;
+	insert.may_split = ecp_insert_split;
 
-	for (int tries = 0; tries < ECP_INSERT_TRIES_MAX;
-		 ecp_meta_read_state(index, state))
+	for (; moved < ECP_INSERT_TRIES_MAX; ecp_meta_read_state(index, state))
 	{
-		EcpInsertPlace place;
+		EcpPutResult result;
 
 		CHECK_FOR_INTERRUPTS();
 		if (state->meta.ecpm_dims != 0 && !EcpIndexIsEmpty(state))
 			ecp_vector_check_dims(vector, state->meta.ecpm_dims,
 								  RelationGetRelationName(index));
-		if (!ecp_prepare(&state->meta, vector, prepared))
+		if (!ecp_prepare(&state->meta, vector, insert.prepared))
 			return;				/* zero length under cosine: not indexed */
 		if (EcpIndexIsEmpty(state))
 		{
 			insert_first(index, state, vector);
 			continue;
 		}
-		insert_find(index, state, prepared, leader, &place);
-		item.leader = place.leader;
-		if (place.wants_buffer && may_create)
+		insert_find(&insert);
+		insert.item.leader = insert.place.leader;
+		if (insert.place.wants_buffer && insert.may_create)
 		{
-			/* try only once */
-			may_create = false;
-			insert_make_room(index, heap, prepared, &place, false);
+			insert.may_create = false;
+			insert_make_room(&insert, false);
 			continue;
 		}
-		place.wants_buffer = false;
-		switch (leaf_put(index, state, &place, &item, may_split,
-						 must_split))
+		insert.place.wants_buffer = false;
+		result = leaf_put(&insert);
+		if (result == ECP_PUT_DONE)
+			return;
+		if (result == ECP_PUT_FULL)
 		{
-			case ECP_PUT_DONE:
-				return;
-			case ECP_PUT_MOVED:
-				/* twice: closed, and the next version is not published yet */
-				if (tries++ > 0)
-					insert_wait(index, state, &place.leaf);
-				break;
-			case ECP_PUT_FULL:
-				/* try only once */
-				insert_make_room(index, heap, prepared, &place, false);
-				may_split = false;
-				break;
-			case ECP_PUT_OVERFULL:
-				insert_make_room(index, heap, prepared, &place, true);
-				must_split = false;
-				break;
+			insert_make_room(&insert, insert.wait);
+			*(insert.wait ? &insert.may_wait : &insert.may_split) = false;
 		}
+		/* twice: closed, and the next version is not published yet */
+		else if (moved++ > 0)
+			insert_wait(index, state, &insert.place.leaf);
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_INTERNAL_ERROR),

@@ -40,24 +40,34 @@
 /* Clusters below 1/n of their intended number of rows are dissolved. */
 #define ECP_REGROUP_SMALL			8
 
-/* Assign each row to the nearest leader. */
-static void
-group_assign(const EcpMetaPageData *meta, EcpRegroupRows *rows)
+/*
+ * ecp_regroup_assign
+ *		Assign n rows to the nearest leader: of those numbered "which" of a node,
+ *		or, NULL, the first ones.
+ */
+void
+ecp_regroup_assign(const EcpMetaPageData *meta, const char *leaders, Size leader_stride,
+				   const int *which, int nleaders, const char *rows, Size stride, int n,
+				   int32 *nearest)
 {
 	EcpElem		elem = meta->ecpm_leader_elem;
 	int			dims = meta->ecpm_dims;
-	void	   *memory = palloc_extended(ecp_panel_bytes(elem, dims,
-														 rows->nclusters),
+	void	   *memory = palloc_extended(ecp_panel_bytes(elem, dims, nleaders),
 										 MCXT_ALLOC_HUGE);
-	EcpPanel   *panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims,
-									   rows->nclusters);
+	EcpPanel   *panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims, nleaders);
 
-	Assert(rows->nclusters > 0);
-	for (int i = 0; i < rows->nclusters; i++)
-		ecp_panel_set(panel, i, rows->centres + i * rows->centre_stride);
-	ecp_kmeans_assign(panel, rows->nclusters, meta->ecpm_dims, rows->vectors,
-					  rows->stride, rows->n, rows->clusters, NULL);
+	Assert(nleaders > 0);
+	for (int i = 0; i < nleaders; i++)
+		ecp_panel_set(panel, i, leaders + (which ? which[i] : i) * leader_stride);
+	ecp_kmeans_assign(panel, nleaders, dims, rows, stride, n, nearest, NULL);
 	pfree(memory);
+}
+
+static void
+group_assign(const EcpMetaPageData *meta, EcpRegroupRows *rows)
+{
+	ecp_regroup_assign(meta, rows->centres, rows->centre_stride, NULL, rows->nclusters,
+					   rows->vectors, rows->stride, rows->n, rows->clusters);
 }
 
 /* Rows in the order of their clusters; those of c begin at first[c]. */

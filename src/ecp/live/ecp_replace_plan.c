@@ -474,29 +474,6 @@ typedef struct EcpFlushPlan
 	EcpFlushMove *moves;		/* of each cluster */
 } EcpFlushPlan;
 
-/* Number of the nearest cluster, for each row of the buffer. */
-static void
-flush_assign(EcpReplace *r, EcpFlushPlan *plan)
-{
-	const EcpMetaPageData *meta = &r->state.meta;
-	const EcpFlush *flush = r->target->flush;
-	const EcpNodeImage *parent = r->target->parent;
-	void	   *memory = palloc_extended(ecp_panel_bytes(meta->ecpm_leader_elem,
-														 meta->ecpm_dims,
-														 flush->nmembers),
-										 MCXT_ALLOC_HUGE);
-	EcpPanel   *panel = ecp_panel_init(memory, meta->ecpm_leader_elem,
-									   ECP_METRIC_L2, meta->ecpm_dims,
-									   flush->nmembers);
-
-	for (int i = 0; i < flush->nmembers; i++)
-		ecp_panel_set(panel, i,
-					  parent->leaders + flush->members[i] * parent->stride);
-	ecp_kmeans_assign(panel, flush->nmembers, meta->ecpm_dims, r->old.prepared,
-					  r->old.prepared_stride, plan->nrows, plan->members, NULL);
-	pfree(memory);
-}
-
 /* What is done with a cluster for which "waiting" rows wait. */
 static EcpFlushMove
 flush_decide(const EcpReplace *r, const EcpFlushPlan *plan, int member,
@@ -725,7 +702,9 @@ plan_flush(EcpReplace *r)
 	plan.members = palloc_extended(mul_size(plan.nrows, sizeof(int32)),
 								   MCXT_ALLOC_HUGE);
 	plan.moves = palloc0_array(EcpFlushMove, flush->nmembers);
-	flush_assign(r, &plan);
+	ecp_regroup_assign(&r->state.meta, r->target->parent->leaders, r->target->parent->stride,
+					   flush->members, flush->nmembers, r->old.prepared,
+					   r->old.prepared_stride, plan.nrows, plan.members);
 	flush_choose(r, &plan);
 	for (int i = 0; i < r->old.n - 1; i++)	/* the last one is the buffer */
 	{
