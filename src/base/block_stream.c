@@ -14,9 +14,12 @@
  */
 #include "postgres.h"
 
+#include <fcntl.h>
+
 #include "base/block_stream.h"
 #include "base/compat.h"
 #include "storage/bufmgr.h"
+#include "storage/fd.h"
 #include "utils/rel.h"
 #include "utils/spccache.h"
 #ifdef ECP_HAVE_READ_STREAM
@@ -135,3 +138,40 @@ ecp_block_stream_end(EcpBlockStream *stream)
 }
 
 #endif							/* ECP_HAVE_READ_STREAM */
+
+/*
+ * Unlike PrefetchBuffer(), of many blocks at once, which then come with few
+ * requests to the device; and it does not look whether they are in shared
+ * buffers.  Used by the reading ahead of index builds and by readers of extents.
+ */
+void
+ecp_block_hint(const char *path, BlockNumber first, BlockNumber nblocks,
+			   bool needed)
+{
+#if defined(USE_POSIX_FADVISE) && defined(POSIX_FADV_WILLNEED) && defined(POSIX_FADV_DONTNEED)
+	BlockNumber block = first;
+	BlockNumber left = nblocks;
+
+	while (left > 0)
+	{
+		BlockNumber segment = block / RELSEG_SIZE;
+		BlockNumber here = Min(left, RELSEG_SIZE - block % RELSEG_SIZE);
+		char		name[MAXPGPATH];
+		int			fd;
+
+		if (segment == 0)
+			strlcpy(name, path, MAXPGPATH);
+		else
+			snprintf(name, MAXPGPATH, "%s.%u", path, segment);
+		fd = OpenTransientFile(name, O_RDONLY | PG_BINARY);
+		if (fd < 0)
+			return;
+		(void) posix_fadvise(fd, (off_t) (block % RELSEG_SIZE) * BLCKSZ,
+							 (off_t) here * BLCKSZ,
+							 needed ? POSIX_FADV_WILLNEED : POSIX_FADV_DONTNEED);
+		CloseTransientFile(fd);
+		block += here;
+		left -= here;
+	}
+#endif
+}

@@ -13,10 +13,6 @@
 #include "utils/relcache.h"
 
 /*
- * block_hint.c: tells the operating system which blocks of a relation will be read.
- */
-
-/*
  * These blocks of the fork whose first segment is "path" will be needed, or
  * will not be again.  Returns at once; without posix_fadvise(), or if the
  * file is not there, nothing happens.

@@ -69,7 +69,7 @@ extern void ecp_user_index_begin(EcpUserIndex *user, FunctionCallInfo fcinfo,
 								 LOCKMODE lockmode, const EcpIndexKind *kind);
 extern void ecp_user_index_end(EcpUserIndex *user);
 
-/* user_row.c: rows that SQL functions return */
+/* Rows that SQL functions return */
 
 /*
  * The row of "n" columns that a function returns.  An error if it was declared
@@ -79,7 +79,7 @@ extern Datum ecp_user_row(FunctionCallInfo fcinfo, int n, const Datum *values,
 						  const bool *nulls);
 
 /*
- * user_array.c: arrays that are arguments of SQL functions.
+ * Arrays that are arguments of SQL functions.
  *
  * Each function returns the elements of an array of at most one dimension and
  * their number in *n; there must be from "least" to "most" of them.  "what"

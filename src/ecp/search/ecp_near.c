@@ -25,7 +25,6 @@
 #include "miscadmin.h"
 #include "vector/vector_codes.h"
 #include "vector/vector_distance.h"
-#include "vector/vector_nibbles.h"
 
 /* Slots that are compared together although some are not wanted. */
 #define NEAR_GROUP	16

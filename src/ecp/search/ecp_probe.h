@@ -14,7 +14,6 @@
 #include "utils/snapshot.h"
 #include "vector/vector_codes.h"
 #include "vector/vector_distance.h"
-#include "vector/vector_nibbles.h"
 
 /* ecp_cache.c: nodes of the leader tree, cached by the backend */
 
