@@ -335,8 +335,9 @@ betree_build_sort_end(BetreeBuildSort *sort)
  */
 
 /*
- * Of leaves on their way.  The writer stops receiving while it writes a batch of
- * pages, 32 at a time; the backend packs twice as many leaves meanwhile, or more.
+ * Queue of packed leaves between the backend and the writer, which stops receiving
+ * while it writes a batch of 32 pages; meanwhile the backend packs twice as many
+ * leaves, or more.
  */
 #define QUEUE_BYTES		(128 * BLCKSZ)
 

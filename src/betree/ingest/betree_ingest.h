@@ -56,7 +56,7 @@ typedef struct BetreeUnique
 								 * has one */
 
 	/* the tuple, and the bounds of all that have its key */
-	BetreeKey	place;
+	BetreeKey	position;
 	BetreeKey	low;
 	BetreeKey	high;
 

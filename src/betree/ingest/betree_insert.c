@@ -380,7 +380,7 @@ append_checked(BetreeUnique *unique)
 
 	if (betree_log_tail_has_room(BufferGetPage(unique->tail), unique->itup))
 	{
-		check_conflict(bt, BufferGetPage(unique->gate), &unique->place, unique->itup);
+		check_conflict(bt, BufferGetPage(unique->gate), &unique->position, unique->itup);
 		betree_log_append(bt, unique->tail, unique->itup);
 		done = true;
 	}
@@ -413,21 +413,21 @@ insert_checked(BetreeUnique *unique)
 
 	Assert(ecp_buffer_is_exclusive_locked(nodebuf));
 
-	done = betree_place_is_at_end(bt, BufferGetPage(nodebuf), &unique->place) &&
-		insert_at_end(bt, nodebuf, &unique->place, unique->itup, &last);
+	done = betree_place_is_at_end(bt, BufferGetPage(nodebuf), &unique->position) &&
+		insert_at_end(bt, nodebuf, &unique->position, unique->itup, &last);
 	if (!done && !last && bt->log_pages > 0)
-		done = append_or_seal(bt, nodebuf, &unique->place, unique->itup, &seal_drains);
+		done = append_or_seal(bt, nodebuf, &unique->position, unique->itup, &seal_drains);
 	if (!done)
 	{
 		BetreeSortItem item;
 		BetreeBatch batch;
 
 		batch_of_one(bt, &batch, &item, unique->itup);
-		done = insert_below(bt, nodebuf, &unique->place, &batch);
+		done = insert_below(bt, nodebuf, &unique->position, &batch);
 	}
 	betree_unique_unlock(unique);
 	if (!done)
-		(void) betree_split_node(bt, &unique->place, 1);
+		(void) betree_split_node(bt, &unique->position, 1);
 	if (drain || seal_drains)
 		betree_drain_node(bt, nodeblk, level, &budget);
 	return done;
@@ -452,7 +452,7 @@ insert_unique(BetreeRel *bt, IndexTuple itup, Relation heap,
 		betree_unique_check(&unique);
 		/* a failure to serialize comes first: it may be why there is another */
 		if (unique.conflict)
-			check_conflict(bt, BufferGetPage(unique.gate), &unique.place, itup);
+			check_conflict(bt, BufferGetPage(unique.gate), &unique.position, itup);
 		if (TransactionIdIsValid(unique.wait) || unique.conflict ||
 			mode == UNIQUE_CHECK_EXISTING)
 		{

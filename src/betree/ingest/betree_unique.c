@@ -75,7 +75,7 @@ betree_unique_begin(BetreeUnique *unique, BetreeRel *bt, Relation heap,
 
 	Assert(mode != UNIQUE_CHECK_NO);
 
-	memset(unique, 0, offsetof(BetreeUnique, place));
+	memset(unique, 0, offsetof(BetreeUnique, position));
 	unique->bt = bt;
 	unique->heap = heap;
 	unique->itup = itup;
@@ -85,8 +85,8 @@ betree_unique_begin(BetreeUnique *unique, BetreeRel *bt, Relation heap,
 	if (hash != NULL)
 		unique->hash = betree_hash_tuple(bt, hash, itup);
 
-	betree_key_from_tuple(bt, itup, &unique->place);
-	unique->low = unique->place;
+	betree_key_from_tuple(bt, itup, &unique->position);
+	unique->low = unique->position;
 	unique->low.has_tid = false;
 	unique->high = unique->low;
 	unique->high.after = true;
@@ -199,7 +199,7 @@ check_page(BetreeUnique *unique, Page page, Page node, BetreeDirEntry *entry)
 	{
 		IndexTuple	itup;
 
-		/* of the sorted ones those with our key are neighbours */
+		/* among the sorted ones, those with our key are neighbours */
 		if (off <= nsorted &&
 			betree_key_find_equal(bt, page, off, off, &unique->low) != off)
 			off = nsorted + 1;
@@ -302,17 +302,17 @@ static void
 check_child_node(BetreeUnique *unique, Page node, int child)
 {
 	BetreeRel  *bt = unique->bt;
-	BetreeKey  *place = &unique->place;
+	BetreeKey  *position = &unique->position;
 	bool		at_level = BetreePageGetOpaque(node)->bteo_level - 1 == unique->level;
 	bool		gate = at_level && !BufferIsValid(unique->gate);
 	bool		target = at_level &&
-		betree_key_compare_pivot(bt, place, BetreeNodeGetPivot(node, child)) >= 0 &&
-		betree_key_compare_pivot(bt, place, BetreeNodeGetUpper(node, child)) < 0;
+		betree_key_compare_pivot(bt, position, BetreeNodeGetPivot(node, child)) >= 0 &&
+		betree_key_compare_pivot(bt, position, BetreeNodeGetUpper(node, child)) < 0;
 	Buffer		buf = betree_block_read_child(bt->rel, node, child,
 											  gate || target ?
 											  BUFFER_LOCK_EXCLUSIVE : BUFFER_LOCK_SHARE);
 
-	if (target && !betree_key_node_covers(bt, BufferGetPage(buf), place))
+	if (target && !betree_key_node_covers(bt, BufferGetPage(buf), position))
 		betree_block_report(bt->rel, buf);
 	if (gate)
 		unique->gate = buf;
@@ -428,7 +428,7 @@ may_share(BetreeUnique *unique, Page gate)
 	return first_tail(unique, gate) ==
 		betree_node_tail_of(gate, betree_key_search_node(bt, gate, &unique->high, false)) &&
 		(unique->mode == UNIQUE_CHECK_EXISTING ||
-		 !betree_place_is_at_end(bt, gate, &unique->place));
+		 !betree_place_is_at_end(bt, gate, &unique->position));
 }
 
 /*

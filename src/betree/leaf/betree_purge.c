@@ -227,7 +227,7 @@ collect_rows(BetreeRel *bt, Page page, BetreeBatch *batch, PurgeRow **rows,
 	int			nrows = 0;
 	int			number = 0;
 	int			next = 0;
-	OffsetNumber place = FirstOffsetNumber;
+	OffsetNumber at = FirstOffsetNumber;
 
 	for (OffsetNumber off = FirstOffsetNumber; off <= maxoff; off++)
 		max_rows += betree_posting_nrows(BetreePageGetTuple(page, off));
@@ -252,10 +252,10 @@ collect_rows(BetreeRel *bt, Page page, BetreeBatch *batch, PurgeRow **rows,
 		if (!is_repeated(bt, batch, i))
 			continue;
 		/* the table wants an offset, for its report of a TID that has no row */
-		while (place <= maxoff &&
-			   betree_key_order_tuples(bt, BetreePageGetTuple(page, place), itup) < 0)
-			place = OffsetNumberNext(place);
-		add_row(&(*rows)[nrows++], &itup->t_tid, place, itup, 1, *nleaf + i);
+		while (at <= maxoff &&
+			   betree_key_order_tuples(bt, BetreePageGetTuple(page, at), itup) < 0)
+			at = OffsetNumberNext(at);
+		add_row(&(*rows)[nrows++], &itup->t_tid, at, itup, 1, *nleaf + i);
 	}
 	return nrows;
 }

@@ -174,9 +174,9 @@ open_for_leaf(BetreeRel *bt, Page node, BlockNumber leafblk, int lockmode, bool 
 	return true;
 }
 
-/* The places of a key's bits, by double hashing */
+/* The positions of a key's bits, by double hashing */
 static inline void
-bit_places(uint64 hash, int bytes, uint32 *places)
+bit_positions(uint64 hash, int bytes, uint32 *positions)
 {
 	uint32		nbits = bytes * BITS_PER_BYTE;
 	uint32		x = (uint32) hash % nbits;
@@ -184,7 +184,7 @@ bit_places(uint64 hash, int bytes, uint32 *places)
 
 	for (uint32 i = 0; i < NHASHES; i++)
 	{
-		places[i] = x;
+		positions[i] = x;
 		x = (x + y) % nbits;
 		y = (y + i + 1) % nbits;
 	}
@@ -193,23 +193,23 @@ bit_places(uint64 hash, int bytes, uint32 *places)
 static void
 add_bits(uint8 *bits, int bytes, uint64 hash)
 {
-	uint32		places[NHASHES];
+	uint32		positions[NHASHES];
 
-	bit_places(hash, bytes, places);
+	bit_positions(hash, bytes, positions);
 	for (int i = 0; i < NHASHES; i++)
-		bits[places[i] / BITS_PER_BYTE] |= 1 << (places[i] % BITS_PER_BYTE);
+		bits[positions[i] / BITS_PER_BYTE] |= 1 << (positions[i] % BITS_PER_BYTE);
 }
 
 static bool
 bits_have(const uint8 *bits, int bytes, uint64 hash)
 {
-	uint32		places[NHASHES];
+	uint32		positions[NHASHES];
 
-	bit_places(hash, bytes, places);
+	bit_positions(hash, bytes, positions);
 	for (int i = 0; i < NHASHES; i++)
 	{
-		if ((bits[places[i] / BITS_PER_BYTE] &
-			 (1 << (places[i] % BITS_PER_BYTE))) == 0)
+		if ((bits[positions[i] / BITS_PER_BYTE] &
+			 (1 << (positions[i] % BITS_PER_BYTE))) == 0)
 			return false;
 	}
 	return true;

@@ -43,7 +43,7 @@
  */
 #define SORT_INTERVAL	64
 
-/* a tail is for so many children at least, and for so many pages of the log */
+/* children that a tail is for, at least, and pages of the log for each tail */
 #ifdef BETREE_TINY
 #define TAIL_CHILDREN	1
 #define TAIL_PAGES		1
@@ -166,7 +166,10 @@ betree_log_put(EcpDelta *delta, Page page, BetreeRoom *room, IndexTuple itup,
 	Assert(off >= FirstOffsetNumber && nids > 0);
 	Assert(bytes >= nids * (int) sizeof(ItemIdData));
 
-	/* of what is kept for later items the hole need not be clear */
+	/*
+	 * the hole need not be clear behind the item pointers kept for later
+	 * items
+	 */
 	memset(&ids[nids], 0, bytes - nids * sizeof(ItemIdData));
 	if (room->bounds[1] < old_upper)
 		ecp_delta_copy(delta, 0, room->bounds[1], zeros.data,
@@ -576,7 +579,7 @@ has_room_for_tail(Page node)
 
 /*
  * betree_log_seal
- *		Give a node new tails, and its old ones places in the log.
+ *		Seal the tails of a node, and give it new ones.
  *
  * The node is exclusively locked and stays so.  Tails that are not half full
  * may stay; "single", all are sealed, and there is one afterwards.  The seal

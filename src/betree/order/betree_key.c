@@ -28,7 +28,7 @@
 #include "utils/inet.h"
 #include "utils/rel.h"
 
-/* FunctionCall2Coll(), which is much of a comparison, without the call of it */
+/* Inlined FunctionCall2Coll(): the call dominates a comparison. */
 static inline int32
 call_compare(FmgrInfo *cmp, Oid collation, Datum a, Datum b)
 {
@@ -233,7 +233,7 @@ getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 
 	Assert(attno >= 1 && attno <= bt->natts);
 
-	/* mostly there is nothing to pass over, and no length but the type's */
+	/* mostly there is nothing to skip, and no length but the type's */
 	if (attno > 1 || att->attlen < 0 || IndexTupleHasNulls(itup))
 		return getattr_general(bt, itup, attno, isnull);
 	if (unlikely(IndexTupleSize(itup) < sizeof(IndexTupleData) + att->attlen))

@@ -37,8 +37,8 @@ typedef struct BetreeRel
 	int			nkeyatts;
 	int			fillfactor;
 	int			log_pages;		/* sealed pages that start a drain; 0 = none */
-	int			log_children;	/* of a node with at least so many children;
-								 * or 0: of any.  See betree_rel_log_pages */
+	int			log_children;	/* if a node has at least this many; 0 =
+								 * always.  See betree_rel_log_pages */
 	int			log_levels;
 	int			tuple_width;	/* guessed from the columns' types */
 	int			pivot_width;	/* the same of the key columns */

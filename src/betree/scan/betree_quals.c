@@ -142,7 +142,7 @@ classify_qual(BetreeRel *bt, ScanKey key, ColumnQuals *column)
 {
 	bool		desc = (bt->rel->rd_indoption[key->sk_attno - 1] &
 						INDOPTION_DESC) != 0;
-	ScanKey    *place;
+	ScanKey    *bound;
 	bool		lower;
 
 	if (key->sk_flags & SK_SEARCHNULL)
@@ -174,9 +174,9 @@ classify_qual(BetreeRel *bt, ScanKey key, ColumnQuals *column)
 		default:
 			return;
 	}
-	place = lower ? &column->low : &column->high;
-	if (*place == NULL || is_narrower(bt, key, *place, lower))
-		*place = key;
+	bound = lower ? &column->low : &column->high;
+	if (*bound == NULL || is_narrower(bt, key, *bound, lower))
+		*bound = key;
 }
 
 /* Does a bound exclude values equal to it? */

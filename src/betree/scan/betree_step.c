@@ -32,7 +32,7 @@
  * leaf of that step, is kept until the last of them is consumed.  Pins on log
  * pages mean nothing to VACUUM.
  *
- * A lookup with = on all key columns passes over a leaf whose Bloom filter says
+ * A lookup with = on all key columns skips a leaf whose Bloom filter says
  * that it lacks the key (betree_bloom.c): then it neither reads nor pins it.
  * Where most keys have been found, the filter is asked only if the log had the
  * key.
@@ -58,8 +58,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Steps of a scan before a node's log is read as a whole; of one that jumps,
- * in this node, for it may pass over most of it
+ * Steps of a scan before a node's log is read as a whole; for a scan that jumps,
+ * steps in this node, most of which it may skip
  */
 #define STEPS_BEFORE_CACHE	1
 #define JUMPS_BEFORE_CACHE	3
@@ -325,8 +325,8 @@ should_collect_rest(BetreeScanOpaque so, Page node)
 }
 
 /*
- * The last child that this step, which collects for the rest of the scan in the
- * node, collects for.
+ * The last child to collect messages for in this step, which collects for the rest of
+ * the scan in the node.
  *
  * Many a scan ends soon, by a LIMIT, say.  Where the log's pages are pinned, or
  * are for some of the children each, it costs little to come back: so that is for

@@ -82,7 +82,7 @@ betree_block_set_has(const BetreeBlockSet *set, BlockNumber blkno)
 		(set->bits[blkno / 8] & (1 << (blkno % 8))) != 0;
 }
 
-/* Blocks that came into being during the walk are passed over. */
+/* Blocks that came into being during the walk are skipped. */
 static inline void
 betree_block_set_add(BetreeBlockSet *set, BlockNumber blkno)
 {

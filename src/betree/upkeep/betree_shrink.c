@@ -27,14 +27,14 @@
  *               the tail.  Then its pages are freed (VDROP, BLOOMSWAP, FREELOG); a
  *               crash leaves a node with fewer pages.  If messages come before the
  *               merge, the node has a tail again and stays.
- *   the heir    has room for the pivots, and is no more than two thirds full
+ *   survivor    has room for the pivots, and is no more than two thirds full
  *               afterwards, unless it gets one only.  It keeps its log.  Bloom pages
  *               have no slots of the new children until their next flush.
  *   the parent  has nothing pending for either, or the same for both, that is,
  *               their markers are equal.
  *
  * A parent that is left with one child, when the walk leaves it, is tried, too, and
- * then the child again.  An heir to the right is visited next, one to the left has
+ * then the child again.  A survivor to the right is visited next, one to the left has
  * been, and its children go on being visited by key; VACUUM forgets what it
  * remembers of the freed node (last_node, the pin), because the page must be visited
  * whatever it becomes.
@@ -98,32 +98,32 @@ count_freed(BetreeRel *bt, BlockNumber blkno, IndexBulkDeleteResult *stats)
 
 /*
  * Remove an empty leaf, which is child "child" of a node, and its pivot; both
- * pages are exclusively locked.  Its range goes to child "heir", the one to its
+ * pages are exclusively locked.  Its range goes to child "survivor", the one to its
  * left or to its right, which must not have messages in the log, nor must the
  * leaf: their markers could not be merged.  They share a tail, as that of a child
- * has all its messages.  Being extended, the heir is marked as having everything,
+ * has all its messages.  Being extended, the survivor is marked as having everything,
  * so that leftovers do not count for it.
  */
 static void
-remove_leaf(BetreeRel *bt, Buffer nodebuf, int child, int heir, Buffer leafbuf)
+remove_leaf(BetreeRel *bt, Buffer nodebuf, int child, int survivor, Buffer leafbuf)
 {
 	GenericXLogState *xlog;
 	Page		node;
 	IndexTuple	pivot;
-	BlockNumber heirblk = BetreeNodeGetChild(BufferGetPage(nodebuf), heir);
-	int			left = Min(child, heir);
+	BlockNumber survivorblk = BetreeNodeGetChild(BufferGetPage(nodebuf), survivor);
+	int			left = Min(child, survivor);
 
 	betree_bloom_forget(bt, nodebuf, BufferGetBlockNumber(leafbuf));
 	xlog = GenericXLogStart(bt->rel);
 	node = GenericXLogRegisterBuffer(xlog, nodebuf, 0);
 	pivot = BetreeNodeGetPivot(node, left);
-	BetreePivotSetChild(pivot, heirblk);
+	BetreePivotSetChild(pivot, survivorblk);
 	BetreePivotSetMarker(pivot, BetreePageGetOpaque(node)->bteo_seq);
 	PageIndexTupleDelete(node, BETREE_FIRST_PIVOT + left + 1);
 	betree_node_shift_log(node, left + 1, -1);
 	betree_page_init(GenericXLogRegisterBuffer(xlog, leafbuf, 0), BETREE_FREE, 0, 0);
 	GenericXLogFinish(xlog);
-	PredicateLockPageCombine(bt->rel, BufferGetBlockNumber(leafbuf), heirblk);
+	PredicateLockPageCombine(bt->rel, BufferGetBlockNumber(leafbuf), survivorblk);
 	ECP_STOP_POINT("vacuum-freed");
 }
 
@@ -140,7 +140,7 @@ betree_shrink_leaf(BetreeRel *bt, IndexTuple low, IndexBulkDeleteResult *stats)
 	Buffer		nodebuf;
 	Page		node;
 	int			child;
-	int			heir = -1;
+	int			survivor = -1;
 	Buffer		leafbuf;
 	BlockNumber leafblk;
 
@@ -160,22 +160,22 @@ betree_shrink_leaf(BetreeRel *bt, IndexTuple low, IndexBulkDeleteResult *stats)
 		{
 			if (child > 0 && betree_node_same_tail(node, child - 1) &&
 				!child_has_messages(bt, node, child - 1))
-				heir = child - 1;
+				survivor = child - 1;
 			else if (child + 1 < BetreeNodeNumChildren(node) &&
 					 betree_node_same_tail(node, child) &&
 					 !child_has_messages(bt, node, child + 1))
-				heir = child + 1;
+				survivor = child + 1;
 		}
-		if (heir >= 0)
-			remove_leaf(bt, nodebuf, child, heir, leafbuf);
+		if (survivor >= 0)
+			remove_leaf(bt, nodebuf, child, survivor, leafbuf);
 		LockBuffer(leafbuf, BUFFER_LOCK_UNLOCK);
 	}
 	ReleaseBuffer(leafbuf);
 	UnlockReleaseBuffer(nodebuf);
 
-	if (heir >= 0)
+	if (survivor >= 0)
 		count_freed(bt, leafblk, stats);
-	return heir >= 0;
+	return survivor >= 0;
 }
 
 /* Bytes that the pivots of a node take, with item pointers */
@@ -397,21 +397,21 @@ may_take(Page to, Page from)
 }
 
 /*
- * Give the children of node "child" of a parent to its neighbour "heir", and
+ * Give the children of node "child" of a parent to its neighbour "survivor", and
  * free it.  The parent is exclusively locked; the nodes are locked here, the
  * left one first.  Returns false, having changed nothing that matters, if they
  * do not suit.
  */
 static bool
-merge_node(BetreeRel *bt, Buffer parentbuf, int child, int heir)
+merge_node(BetreeRel *bt, Buffer parentbuf, int child, int survivor)
 {
 	Page		parent = BufferGetPage(parentbuf);
-	int			left = Min(child, heir);
+	int			left = Min(child, survivor);
 	uint16		marker = BetreePivotGetMarker(BetreeNodeGetPivot(parent, left));
 	Buffer		leftbuf;
 	Buffer		rightbuf;
 	Buffer		nodebuf;
-	Buffer		heirbuf;
+	Buffer		survivorbuf;
 	bool		done;
 
 	/* what is pending for either must be for both */
@@ -426,11 +426,11 @@ merge_node(BetreeRel *bt, Buffer parentbuf, int child, int heir)
 	leftbuf = betree_block_read_child(bt->rel, parent, left, BUFFER_LOCK_EXCLUSIVE);
 	rightbuf = betree_block_read_child(bt->rel, parent, left + 1, BUFFER_LOCK_EXCLUSIVE);
 	nodebuf = child == left ? leftbuf : rightbuf;
-	heirbuf = child == left ? rightbuf : leftbuf;
+	survivorbuf = child == left ? rightbuf : leftbuf;
 
 	done = is_small(BufferGetPage(nodebuf)) &&
 		BetreePageGetOpaque(BufferGetPage(nodebuf))->bteo_ndir == 0 &&
-		may_take(BufferGetPage(heirbuf), BufferGetPage(nodebuf));
+		may_take(BufferGetPage(survivorbuf), BufferGetPage(nodebuf));
 	if (done)
 	{
 		GenericXLogState *xlog;
@@ -438,14 +438,14 @@ merge_node(BetreeRel *bt, Buffer parentbuf, int child, int heir)
 		Page		rightpage;
 		IndexTuple	pivot;
 
-		clean_tails(bt, BufferGetPage(heirbuf));
+		clean_tails(bt, BufferGetPage(survivorbuf));
 		xlog = GenericXLogStart(bt->rel);
 		parent = GenericXLogRegisterBuffer(xlog, parentbuf, 0);
 		leftpage = GenericXLogRegisterBuffer(xlog, leftbuf, 0);
 		rightpage = GenericXLogRegisterBuffer(xlog, rightbuf, 0);
 
 		pivot = BetreeNodeGetPivot(parent, left);
-		BetreePivotSetChild(pivot, BufferGetBlockNumber(heirbuf));
+		BetreePivotSetChild(pivot, BufferGetBlockNumber(survivorbuf));
 		BetreePivotSetMarker(pivot, marker);
 		PageIndexTupleDelete(parent, BETREE_FIRST_PIVOT + left + 1);
 		betree_node_shift_log(parent, left + 1, -1);
@@ -454,7 +454,7 @@ merge_node(BetreeRel *bt, Buffer parentbuf, int child, int heir)
 		betree_page_init(child == left ? leftpage : rightpage, BETREE_FREE, 0, 0);
 		GenericXLogFinish(xlog);
 		PredicateLockPageCombine(bt->rel, BufferGetBlockNumber(nodebuf),
-								 BufferGetBlockNumber(heirbuf));
+								 BufferGetBlockNumber(survivorbuf));
 		ECP_STOP_POINT("vacuum-merged");
 	}
 	UnlockReleaseBuffer(rightbuf);
