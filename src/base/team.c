@@ -316,7 +316,7 @@ ecp_team_count_rows(EcpTeam *team, uint64 rows)
 	return pg_atomic_add_fetch_u64(&team->shared->rows, rows);
 }
 
-/* Of this process, since it began. */
+/* CPU time of this process since it began. */
 double
 ecp_team_process_cpu_s(void)
 {

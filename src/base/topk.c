@@ -39,8 +39,8 @@
 #define TOPK_CAPACITY_MIN	256
 
 /*
- * So many items are sorted by the digits of their ranks, of so many bits: two to three
- * times as fast.  More take too much memory for that.
+ * Between MIN and MAX items are sorted by the digits of their ranks, two to three times
+ * as fast as by comparisons.  More would take too much memory.
  */
 #define TOPK_DIGITS_MIN		128
 #define TOPK_DIGITS_MAX		16384
@@ -309,7 +309,7 @@ topk_key(float8 rank)
 typedef struct TopkKey
 {
 	uint32		key;
-	uint32		place;
+	uint32		number;
 } TopkKey;
 
 /* Put n keys in the order of one of their digits; those alike stay as they are. */
@@ -390,7 +390,7 @@ topk_sort(EcpTopk *topk, EcpRanked *items, Size n)
 		keys[1] = from;
 	}
 	for (Size i = 0; i < n; i++)
-		sorted[i] = items[keys[0][i].place];
+		sorted[i] = items[keys[0][i].number];
 	for (Size i = 0; i < n;)
 	{
 		Size		end = i + 1;

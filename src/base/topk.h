@@ -99,8 +99,8 @@ extern void ecp_topk_init(EcpTopk *topk, MemoryContext context,
 extern void ecp_topk_reset(EcpTopk *topk, Size expected);
 
 /*
- * From now on keep about so many items in memory, and sort more of them on disk
- * with this memory.  Nothing may be added after the first was taken.
+ * From now on keep about "bound" items in memory, and sort more of them on disk
+ * within "bound_kb".  Nothing may be added after the first was taken.
  */
 extern void ecp_topk_set_bound(EcpTopk *topk, Size bound, int bound_kb);
 

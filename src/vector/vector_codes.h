@@ -170,7 +170,7 @@ extern float4 ecp_code_query_origin(const EcpCodeQuery *query);
  * The query's elements are rounded to 8 bits, so that <q, c> is a sum of integers,
  * the same in every instruction set; what that may take from s is allowed for.
  *
- * Of each row there is an EcpNibblesData, then four planes: the uppermost bits of
+ * A row is an EcpNibblesData, then four planes: the uppermost bits of
  * all levels, then the next ones, and so on.  Bit j of byte i of a plane is that of
  * element 8 i + j.  The first plane is with the data in the row's upper part, the
  * others are its lower part, which may be elsewhere.
@@ -220,9 +220,9 @@ typedef struct EcpNibblesRows
 } EcpNibblesRows;
 
 /*
- * Of at most ECP_PASS_ROWS rows, those whose bits "which" has and which their signs do
- * not place beyond the limit.  Of these, estimates of ranks are set, and unless
- * "bounds" is NULL, lower bounds: minus infinity of a row that is too long for
+ * Returns those of at most ECP_PASS_ROWS rows, given by the bits of "which", that may be
+ * within the limit by their signs.  Sets the estimates of their ranks and, unless
+ * "bounds" is NULL, lower bounds: minus infinity for a row that is too long for
  * floats.  Any bytes can be read, but give ranks only if they are those of a row.
  */
 extern uint64 ecp_nibbles_query_rank(const EcpNibblesQuery *query,

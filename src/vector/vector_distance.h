@@ -146,8 +146,8 @@ ecp_parts_fit(EcpElem elem, EcpMetric metric, int dims)
 }
 
 /*
- * Of at most ECP_PASS_ROWS rows in PARTS, those whose bits "rows" has and whose
- * ranks are not above the limit; these are set in "ranks".  The query is of L2, or
+ * Returns those of at most ECP_PASS_ROWS rows in PARTS, given by the bits of "rows",
+ * whose ranks are not above the limit, and sets their ranks.  The query is of L2, or
  * rows are of four bits an element: then some are above the limit, and a few that
  * are not are missing, see ecp_nibbles_query_rank().
  */

@@ -221,9 +221,9 @@ typedef struct EcpKernels
 								 float4 scale);
 
 	/*
-	 * Of n elements (a multiple of 16): a bit each, set where it is positive;
-	 * the sum of their absolute values; and the sum of the elements of y,
-	 * with the other sign where the bit is not set.
+	 * For n elements (a multiple of 16): a bit each, set where it is
+	 * positive; the sum of their absolute values; and the sum of the elements
+	 * of y, with the other sign where the bit is not set.
 	 */
 	void		(*f32_signs) (const float4 *x, const float4 *y, int n,
 							  uint8 *bits, float4 *sum, float4 *y_sum);

@@ -292,13 +292,13 @@ u8_rank_columns(const EcpU8Query *query, const uint8 *columns, int nslots,
 
 #ifdef PASS_VECTORS
 
-/* PASS_VECTORS queries, whose results go to these places. */
+/* PASS_VECTORS queries, and which ones of all they are. */
 typedef struct PassQueries
 {
 	const EcpU8Query *query[PASS_VECTORS];
 	int32		base[PASS_VECTORS];
 	int32		limit[PASS_VECTORS];
-	int			place[PASS_VECTORS];
+	int			number[PASS_VECTORS];
 	uint64		passed[PASS_VECTORS];
 } PassQueries;
 
@@ -333,7 +333,7 @@ pass_slots(PassQueries *pass, const uint8 *columns, int nslots,
 			if ((~above & EcpLowBits(Min(live, LANES))) == 0)
 				continue;
 			pass->passed[v] |= (~above & EcpLowBits(Min(live, LANES))) << slot;
-			IntsStore(ranks + pass->place[v] * ECP_PASS_ROWS + slot, rank);
+			IntsStore(ranks + pass->number[v] * ECP_PASS_ROWS + slot, rank);
 		}
 	}
 }
@@ -355,12 +355,12 @@ u8_pass_columns(const EcpU8Query *const *queries, int nqueries,
 			pass.query[v] = queries[q];
 			pass.base[v] = query_base(queries[q]);
 			pass.limit[v] = limits[q];
-			pass.place[v] = q;
+			pass.number[v] = q;
 			pass.passed[v] = 0;
 		}
 		SlotTiles(n, PASS_REGS, pass_slots, &pass, columns, nslots, factor);
 		for (int v = 0; v < PASS_VECTORS; v++)
-			passed[pass.place[v]] = pass.passed[v];
+			passed[pass.number[v]] = pass.passed[v];
 	}
 }
 #endif
@@ -771,7 +771,7 @@ plane_dots(const int8 *query, int bytes, const uint8 *rows, Size stride, int n,
 	}
 }
 
-/* A lane of 16 bits holds sums of so many entries: bytes of codes for a register. */
+/* Bytes of codes for a register, such that lanes of 16 bits can hold the sums. */
 #define CODE_BYTES		(256 * WIDTH)
 #define CODE_BYTES_MAX	(ECP_CODE_DIMS_MAX / ECP_GROUP * 16)
 

@@ -37,10 +37,10 @@
 /* By how much rounding of floats may change a cosine, or the square of an error. */
 #define NIBBLES_LOSS	2e-6
 
-/* Of a query's elements, in 8 bits. */
+/* The largest level of a query's elements, in 8 bits. */
 #define QUERY_LEVELS	127
 
-/* Signs leave out rows with less risk than bounds: eps is so many times as large. */
+/* How much wider signs take eps than bounds do, since they leave rows out. */
 #define SIGNS_CAUTION	1.2
 
 /* Planes of a row. */
@@ -409,7 +409,7 @@ query_is_beyond(const EcpNibblesQuery *query, const EcpNibblesData *data,
 	return s < least - sqrt(Max(e2, 0) * w2 * (1 - least * least));
 }
 
-/* Of "which", the rows that their signs do not place beyond the limit. */
+/* The rows among "which" that may be within the limit by their signs. */
 static uint64
 query_pass(const EcpNibblesQuery *query, const EcpNibblesRows *rows,
 		   uint64 which, const int32 *dots, float8 limit)
