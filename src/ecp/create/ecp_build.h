@@ -408,14 +408,14 @@ extern uint32 ecp_layout_slots(const EcpGeometry *geo, int level, int n,
 							   uint32 *entry_pages, uint32 *npages);
 
 /*
- * Pass over a run of npages; returns its first block.  No map page lies within
+ * Skip a run of npages; returns its first block.  No map page lies within
  * it, and one map page has all of its bits.
  */
 extern BlockNumber ecp_layout_run(const EcpBuild *build, EcpLayout *at,
 								  uint32 npages);
 
 /*
- * Pass over all runs of a cluster.  Its rows are divided into pieces of
+ * Skip all runs of a cluster.  Its rows are divided into pieces of
  * ecp_layout_piece() rows, the last of which is smaller, and each piece is
  * halved until no part has more than ecpm_leaf_max; of an odd number the
  * second half gets more.

@@ -82,7 +82,7 @@ ecp_layout_piece(const EcpBuild *build)
 			   2 * (Size) build->state.meta.ecpm_leaf_max);
 }
 
-/* Pass over the runs of n rows that are cut together. */
+/* Skip the runs of n rows that are cut together. */
 static void
 layout_piece(const EcpBuild *build, EcpLayout *at, int n)
 {

@@ -79,7 +79,7 @@ beam_reset(Beam *beam)
 		beam->entries[i] = BEAM_NONE;
 }
 
-/* Of equal ranks the one with the lower number is first.  There are no branches. */
+/* Among equal ranks the lower number is first.  There are no branches. */
 static inline void
 beam_add(Beam *beam, int32 number, float4 rank)
 {

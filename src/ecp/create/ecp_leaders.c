@@ -205,7 +205,7 @@ leaders_of_group(const GroupsShape *shape, int g, const char *rows,
 				 int32 *groups, char *leaders)
 {
 	const int32 *first = groups;
-	const int32 *place = groups + shape->ngroups + 1;
+	const int32 *begin = groups + shape->ngroups + 1;
 	int32	   *found = groups + 2 * (shape->ngroups + 1);
 	Size		vec_bytes = ecp_vector_bytes(shape->elem, shape->dims);
 	EcpRows		group = {0};
@@ -223,10 +223,10 @@ leaders_of_group(const GroupsShape *shape, int g, const char *rows,
 	found[g] = 0;
 	if (group.n == 0)
 		return;
-	found[g] = ecp_kmeans(NULL, &group, place[g + 1] - place[g],
+	found[g] = ecp_kmeans(NULL, &group, begin[g + 1] - begin[g],
 						  shape->iterations, &prng,
-						  leaders + place[g] * vec_bytes, NULL);
-	ecp_kmeans_nearest(shape->elem, shape->dims, leaders + place[g] * vec_bytes,
+						  leaders + begin[g] * vec_bytes, NULL);
+	ecp_kmeans_nearest(shape->elem, shape->dims, leaders + begin[g] * vec_bytes,
 					   vec_bytes, found[g], group.rows, group.stride, group.n,
 					   found + shape->ngroups + 1 + first[g], NULL);
 }
@@ -256,12 +256,12 @@ ecp_leaders_groups_task(EcpTeam *team, const void *args, char **memories)
  */
 static int
 groups_share(int nrows, int ngroups, int nleaders, const int32 *first,
-			 int32 *place)
+			 int32 *begin)
 {
 	double		share = 0;		/* leaders that the groups so far deserve */
 	int			before = 0;
 
-	place[0] = 0;
+	begin[0] = 0;
 	for (int g = 0; g < ngroups; g++)
 	{
 		int			rows = first[g + 1] - first[g];
@@ -269,10 +269,10 @@ groups_share(int nrows, int ngroups, int nleaders, const int32 *first,
 
 		share += (double) nleaders * rows / nrows;
 		upto = (int) rint(share);
-		place[g + 1] = place[g] + Min(Max(upto - before, rows > 0), rows);
+		begin[g + 1] = begin[g] + Min(Max(upto - before, rows > 0), rows);
 		before = upto;
 	}
-	return place[ngroups];
+	return begin[ngroups];
 }
 
 /*
@@ -289,7 +289,7 @@ leaders_two_level(EcpBuild *build, const EcpRows *rows, int nleaders,
 	EcpMemory	centres;
 	EcpMemory	groups;
 	int32	   *first;
-	int32	   *place;
+	int32	   *begin;
 	int32	   *found;
 	int32	   *nearest;
 	int			n = 0;
@@ -305,12 +305,12 @@ leaders_two_level(EcpBuild *build, const EcpRows *rows, int nleaders,
 
 	ecp_team_memory_alloc(&groups, build->team != NULL, GROUPS_BYTES(ngroups, rows->n));
 	first = (int32 *) groups.address;
-	place = first + ngroups + 1;
-	found = place + ngroups + 1;
+	begin = first + ngroups + 1;
+	found = begin + ngroups + 1;
 	nearest = found + ngroups + 1;
 	rows_group(rows, &centres, ngroups, first);
 	ecp_team_memory_free(&centres);
-	(void) groups_share(rows->n, ngroups, nleaders, first, place);
+	(void) groups_share(rows->n, ngroups, nleaders, first, begin);
 
 	shape.elem = rows->elem;
 	shape.dims = rows->dims;
@@ -337,7 +337,7 @@ leaders_two_level(EcpBuild *build, const EcpRows *rows, int nleaders,
 	for (int g = 0; g < ngroups; g++)
 	{
 		memmove(leaders->address + n * vec_bytes,
-				leaders->address + place[g] * vec_bytes, found[g] * vec_bytes);
+				leaders->address + begin[g] * vec_bytes, found[g] * vec_bytes);
 		for (int i = first[g]; i < first[g + 1]; i++)
 			nearest[i] += n;
 		n += found[g];
@@ -357,7 +357,7 @@ typedef struct TreeLevel
 	int			n;
 	char	   *vectors;
 	int32	   *parent;			/* entry of the next level */
-	int32	   *place;			/* where it goes in tree order */
+	int32	   *position;		/* in tree order */
 } TreeLevel;
 
 /*
@@ -397,11 +397,11 @@ tree_place(TreeLevel *level, const TreeLevel *parents, int32 *first)
 {
 	memset(first, 0, sizeof(int32) * (parents->n + 1));
 	for (int i = 0; i < level->n; i++)
-		first[parents->place[level->parent[i]] + 1]++;
+		first[parents->position[level->parent[i]] + 1]++;
 	for (int p = 0; p < parents->n; p++)
 		first[p + 1] += first[p];
 	for (int i = 0; i < level->n; i++)
-		level->place[i] = first[parents->place[level->parent[i]]]++;
+		level->position[i] = first[parents->position[level->parent[i]]]++;
 	for (int p = parents->n; p > 0; p--)
 		first[p] = first[p - 1];
 	first[0] = 0;
@@ -486,8 +486,8 @@ tree_create(EcpBuild *build, const EcpByteScale *scale, char *leaders, int n,
 	{
 		levels[l].parent = palloc_extended(sizeof(int32) * levels[l].n,
 										   MCXT_ALLOC_HUGE);
-		levels[l].place = palloc_extended(sizeof(int32) * levels[l].n,
-										  MCXT_ALLOC_HUGE);
+		levels[l].position = palloc_extended(sizeof(int32) * levels[l].n,
+											 MCXT_ALLOC_HUGE);
 		if (l < top)
 			tree_group(build, tree, &levels[l], &levels[l + 1],
 					   (int) ceil(levels[l].n / (double) fanout), prng);
@@ -499,7 +499,7 @@ tree_create(EcpBuild *build, const EcpByteScale *scale, char *leaders, int n,
 
 		if (l == top)
 			for (int i = 0; i < level->n; i++)
-				level->place[i] = i;
+				level->position[i] = i;
 		else
 		{
 			tree->first[l + 1] =
@@ -513,7 +513,7 @@ tree_create(EcpBuild *build, const EcpByteScale *scale, char *leaders, int n,
 												  ecp_panel_bytes(elem, dims, level->n)),
 						   elem, ECP_METRIC_L2, dims, level->n);
 		for (int i = 0; i < level->n; i++)
-			ecp_panel_set(tree->panel[l], level->place[i],
+			ecp_panel_set(tree->panel[l], level->position[i],
 						  level->vectors + i * tree->vec_bytes);
 	}
 	return tree;

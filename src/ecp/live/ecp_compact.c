@@ -45,7 +45,7 @@
 /* Leaves copied at once. */
 #define ECP_COMPACT_GROUP		64
 
-/* Cut the file if 1/n of it, or so many blocks, are free at the end. */
+/* Cut the file if 1/SHARE of it, or BLOCKS blocks, are free at the end. */
 #define ECP_TRUNCATE_SHARE		16
 #define ECP_TRUNCATE_BLOCKS		1000
 

@@ -166,7 +166,7 @@ leaf_add_summary(const EcpInsert *insert)
 }
 
 /*
- * Should room be made for a leaf of so many slots and pages, none of them free,
+ * Should room be made for a leaf with these slots, none of them free, and pages,
  * rather than another run added?  A leaf that is, or becomes, far too large, or too
  * large to be split, is worth waiting for.
  */
@@ -365,9 +365,9 @@ insert_find(EcpInsert *insert)
 }
 
 /*
- * The index had so many clusters before room was made: measure what recall costs if it
- * has become large enough for a curve, or twice as large as when that was done.  What
- * there was no time for is tried again after ECP_TARGET_CLUSTERS more.
+ * Room was made in an index that had "before" clusters: measure what recall costs if it
+ * has become large enough for a curve, or twice as large as when that was done.  A
+ * measurement that ran out of time is tried again after ECP_TARGET_CLUSTERS more.
  */
 static void
 insert_measure(Relation index, uint32 before)

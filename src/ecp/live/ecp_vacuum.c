@@ -43,8 +43,8 @@
 #define VACUUM_MEASURE_SECONDS	2
 
 /*
- * When so many rows have come or gone, leaders are trained where that has split
- * clusters at all: an index of old leaders for other rows takes several times the
+ * When this share of the rows has come or gone, leaders are trained where that has
+ * split clusters at all: an index of old leaders for other rows takes several times the
  * clusters for its recall.
  */
 #define VACUUM_TRAIN_CHANGE		0.3

@@ -33,13 +33,13 @@
 #define ECP_RECORD_PAGES	MAX_GENERIC_XLOG_PAGES
 
 /* Where ecp_xlog_put() writes. */
-typedef struct EcpPlace
+typedef struct EcpPutSlot
 {
 	Buffer		entry;			/* locked; may be page 0 itself */
 	bool		fresh;			/* first touch */
 	uint32		pageno;
 	uint32		slot;			/* within the page */
-} EcpPlace;
+} EcpPutSlot;
 
 /*
  * LEARN: META, MAP, new head.  The first row of an index without root: its
@@ -131,7 +131,7 @@ entry_find_free(const EcpEntryView *view, uint32 nslots)
  */
 static bool
 place_find(Relation index, const EcpGeometry *geo, int level,
-		   Buffer page0, EcpPlace *place)
+		   Buffer page0, EcpPutSlot *place)
 {
 	EcpRunHeader header = EcpPageGetRunHeader(BufferGetPage(page0));
 	uint64		run = EcpPageGetOpaque(BufferGetPage(page0))->ecpo_run;
@@ -281,7 +281,7 @@ xlog_vec(Relation index, const EcpGeometry *geo, Buffer page0,
  */
 static void
 slot_write(Page entry, Page first, const EcpIndexState *state, int level,
-		   const EcpPlace *place, const EcpSlotItem *item)
+		   const EcpPutSlot *place, const EcpSlotItem *item)
 {
 	const EcpGeometry *geo = EcpLevelGeometry(state, level);
 	EcpEntryView view;
@@ -308,7 +308,7 @@ slot_write(Page entry, Page first, const EcpIndexState *state, int level,
  */
 static void
 xlog_put_quickly(Relation index, const EcpIndexState *state, int level,
-				 const EcpPlace *place, const EcpSlotItem *item)
+				 const EcpPutSlot *place, const EcpSlotItem *item)
 {
 	const EcpGeometry *geo = EcpLevelGeometry(state, level);
 	Page		page = BufferGetPage(place->entry);
@@ -365,7 +365,7 @@ ecp_xlog_put(Relation index, const EcpIndexState *state, int level,
 	const EcpGeometry *geo = EcpLevelGeometry(state, level);
 	EcpRunHeader header = EcpPageGetRunHeader(BufferGetPage(page0));
 	EcpVectorRest rest = {0};
-	EcpPlace	place;
+	EcpPutSlot	place;
 	GenericXLogState *xlog;
 	Page		entry;
 	Page		first = NULL;
