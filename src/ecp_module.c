@@ -50,7 +50,7 @@ _PG_init(void)
 	/* betree */
 	betree_options_init();
 	betree_rel_init();
-	betree_like_init();
+	betree_cost_init();
 
 	RESUME_INTERRUPTS();
 }

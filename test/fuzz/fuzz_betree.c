@@ -5,7 +5,7 @@
  *
  * link: src/betree/page/betree_page.c src/betree/page/betree_node.c
  * link: src/betree/page/betree_block.c src/betree/tree/betree_walk.c
- * link: src/betree/order/betree_key.c
+ * link: src/betree/order/betree_key.c src/betree/page/betree_entry.c
  * link: src/betree/tree/betree_descend.c src/betree/log/betree_log.c
  * link: src/betree/log/betree_log_cache.c
  * link: src/betree/order/betree_hash.c src/betree/log/betree_filter.c
@@ -277,7 +277,7 @@ remove_rows(IndexTuple itup)
 	for (int i = 0; i < BETREE_POSTING_MAX_ROWS; i++)
 		dead[i] = i % 3 == 0;
 	removal->ndead = removal->nshrunk = 0;
-	betree_removal_add(removal, 1, itup, dead);
+	betree_posting_removal_add(removal, 1, itup, dead);
 	if (removal->nshrunk > 0 &&
 		IndexTupleSize(removal->left[0]) > IndexTupleSize(itup))
 		fuzz_finding("a posting grows by what is removed from it");
@@ -344,7 +344,7 @@ walk(void *arg)
 
 	UnlockReleaseBuffer(root);
 	betree_log_cache_init(&cache);
-	betree_batch_init(&batch, BETREE_NCAP_MAX);
+	betree_log_batch_init(&batch, BETREE_NCAP_MAX);
 	for (int level = height; level > 0; level--)
 		walk_level(level, &cache, &batch);
 }

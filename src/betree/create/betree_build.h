@@ -22,7 +22,7 @@ extern IndexBuildResult *betreebuild(Relation heap, Relation index,
 extern void betreebuildempty(Relation index);
 extern char *betreebuildphasename(int64 phasenum);
 
-/* betree_build_sort.c: the processes that build an index */
+/* betree_build_team.c: the processes that build an index */
 
 /* One process's view */
 typedef struct BetreeBuildTeam

@@ -593,8 +593,8 @@ betree_drain_node(BetreeRel *bt, BlockNumber blkno, int level, int *budget)
 	state.budget = budget;
 	state.context = AllocSetContextCreate(drain_context, "betree flush",
 										  ALLOCSET_DEFAULT_SIZES);
-	betree_batch_init(&state.batch, 1);
-	betree_batch_init(&state.next_batch, 1);
+	betree_log_batch_init(&state.batch, 1);
+	betree_log_batch_init(&state.next_batch, 1);
 	betree_log_cache_init(&state.cache);
 	betree_walk_begin(&state.walk, drain_context);
 	state.full_child = InvalidBlockNumber;

@@ -307,7 +307,7 @@ make_removal(Page page, const bool *dead)
 		int			n = betree_posting_nrows(itup);
 
 		if (memchr(dead, true, n) != NULL)
-			betree_removal_add(removal, off, itup, dead);
+			betree_posting_removal_add(removal, off, itup, dead);
 		dead += n;
 	}
 	return removal;
@@ -333,7 +333,7 @@ remove_rows(BetreeRel *bt, Buffer buf, const bool *dead, TransactionId horizon,
 		GenericXLogState *xlog = GenericXLogStart(bt->rel);
 		Page		page = GenericXLogRegisterBuffer(xlog, buf, 0);
 
-		betree_removal_apply(page, removal);
+		betree_posting_removal_apply(page, removal);
 		if (compact)
 			betree_page_compact(page);
 		GenericXLogFinish(xlog);

@@ -650,6 +650,22 @@ betree_log_seal(BetreeRel *bt, Buffer nodebuf, bool single)
 }
 
 /*
+ * betree_log_batch_init
+ *		Allocate the space of a batch of at most "npages" full pages.
+ */
+void
+betree_log_batch_init(BetreeBatch *batch, int npages)
+{
+	Assert(npages > 0 && npages <= BETREE_NCAP_MAX);
+
+	memset(batch, 0, sizeof(BetreeBatch));
+	batch->max_space = npages * BLCKSZ;
+	batch->items = palloc(npages * MaxIndexTuplesPerPage *
+						  sizeof(BetreeSortItem));
+	batch->data = palloc(npages * BLCKSZ);
+}
+
+/*
  * Copy items from "off" on that are below "upper" into the batch, if all of
  * them fit.  Returns false if they do not.
  */

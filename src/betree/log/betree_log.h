@@ -16,7 +16,7 @@
 #include "storage/off.h"
 #include "utils/rel.h"
 
-/* betree_log_cache.c: pins on the pages of a log; batches on their way down */
+/* betree_log.c: batches of messages on their way down */
 
 /* Messages of one child, collected from the log of its parent */
 typedef struct BetreeBatch
@@ -32,7 +32,9 @@ typedef struct BetreeBatch
 	int			data_used;
 } BetreeBatch;
 
-extern void betree_batch_init(BetreeBatch *batch, int npages);
+extern void betree_log_batch_init(BetreeBatch *batch, int npages);
+
+/* betree_log_cache.c: pins on the pages of a log */
 
 /*
  * Pins on the pages of a log, by directory entry, and where the last child's

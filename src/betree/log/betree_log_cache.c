@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * betree_log_cache.c
- *	  Pins on the pages of a log that are kept from one child to the next; the
- *	  batches that are collected from them.
+ *	  Pins on the pages of a log that are kept from one child to the next.
  *
  *-------------------------------------------------------------------------
  */
@@ -92,20 +91,4 @@ betree_log_cache_unlock(BetreeLogCache *cache, int i, Buffer buf)
 	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
 	if (i >= cache->npins)
 		ReleaseBuffer(buf);
-}
-
-/*
- * betree_batch_init
- *		Allocate the space of a batch of at most "npages" full pages.
- */
-void
-betree_batch_init(BetreeBatch *batch, int npages)
-{
-	Assert(npages > 0 && npages <= BETREE_NCAP_MAX);
-
-	memset(batch, 0, sizeof(BetreeBatch));
-	batch->max_space = npages * BLCKSZ;
-	batch->items = palloc(npages * MaxIndexTuplesPerPage *
-						  sizeof(BetreeSortItem));
-	batch->data = palloc(npages * BLCKSZ);
 }

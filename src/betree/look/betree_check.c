@@ -806,7 +806,7 @@ betree_index_check(PG_FUNCTION_ARGS)
 										  ALLOCSET_DEFAULT_SIZES);
 	state.upper_context = CurrentMemoryContext;
 	betree_log_cache_init(&state.cache);
-	betree_batch_init(&state.batch, BETREE_NCAP_MAX);
+	betree_log_batch_init(&state.batch, BETREE_NCAP_MAX);
 	if (heapallindexed)
 	{
 		state.filter = bloom_create(Max(user.heap->rd_rel->reltuples, 10000),

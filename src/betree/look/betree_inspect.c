@@ -362,7 +362,7 @@ add_level(BetreeRel *bt, int level, IndexStats *stats)
 	Buffer		nodebuf;
 
 	betree_log_cache_init(&cache);
-	betree_batch_init(&batch, BETREE_NCAP_MAX);
+	betree_log_batch_init(&batch, BETREE_NCAP_MAX);
 	betree_walk_level(&nodes, level);
 	while ((nodebuf = betree_walk_node(bt, &nodes, BUFFER_LOCK_SHARE)) != InvalidBuffer)
 	{

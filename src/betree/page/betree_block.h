@@ -33,7 +33,7 @@ extern Buffer betree_block_alloc(Relation index);
 extern void betree_block_free(Relation index, BlockNumber blkno);
 pg_noreturn extern void betree_block_report_order(Relation index, BlockNumber blkno);
 
-/* The indexes that this backend works on */
+/* betree_entry.c: the indexes that this backend works on */
 
 extern void betree_entry_refuse(Relation rel);
 extern void betree_entry_begin(Relation rel);

@@ -158,8 +158,8 @@ typedef struct BetreeRemoval
 	IndexTuple	left[MaxIndexTuplesPerPage];	/* of these */
 } BetreeRemoval;
 
-extern void betree_removal_add(BetreeRemoval *removal, OffsetNumber off,
-							   IndexTuple itup, const bool *dead);
-extern void betree_removal_apply(Page page, BetreeRemoval *removal);
+extern void betree_posting_removal_add(BetreeRemoval *removal, OffsetNumber off,
+									   IndexTuple itup, const bool *dead);
+extern void betree_posting_removal_apply(Page page, BetreeRemoval *removal);
 
 #endif							/* BETREE_IMAGE_H */

@@ -413,7 +413,7 @@ betree_posting_form(BetreePosting *posting)
  */
 
 /*
- * betree_removal_add
+ * betree_posting_removal_add
  *		Remove rows of an item: those of its TIDs, in order, for which "dead" is
  *		set.  Items come in the order of the page.
  *
@@ -421,8 +421,8 @@ betree_posting_form(BetreePosting *posting)
  * that is gone takes no more bytes than the two to and from it.
  */
 void
-betree_removal_add(BetreeRemoval *removal, OffsetNumber off, IndexTuple itup,
-				   const bool *dead)
+betree_posting_removal_add(BetreeRemoval *removal, OffsetNumber off, IndexTuple itup,
+						   const bool *dead)
 {
 	ItemPointerData tids[BETREE_POSTING_MAX_ROWS];
 	BetreePosting posting;
@@ -451,7 +451,7 @@ betree_removal_add(BetreeRemoval *removal, OffsetNumber off, IndexTuple itup,
 
 /* Remove the rows from a page image */
 void
-betree_removal_apply(Page page, BetreeRemoval *removal)
+betree_posting_removal_apply(Page page, BetreeRemoval *removal)
 {
 	for (int i = 0; i < removal->nshrunk; i++)
 		betree_page_shrink_item(page, removal->shrunk[i], removal->left[i]);

@@ -324,11 +324,11 @@ relation_info(ECP_RELATION_HOOK_ARGS)
 }
 
 /*
- * betree_like_init
+ * betree_cost_init
  *		Set the hook; called once, by _PG_init.
  */
 void
-betree_like_init(void)
+betree_cost_init(void)
 {
 	previous_hook = ecp_relation_hook;
 	ecp_relation_hook = relation_info;

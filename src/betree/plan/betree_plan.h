@@ -21,6 +21,6 @@ extern void betreecostestimate(PlannerInfo *root, IndexPath *path,
 
 extern int	betree_cost_height(Relation rel);
 
-extern void betree_like_init(void);
+extern void betree_cost_init(void);
 
 #endif							/* BETREE_PLAN_H */

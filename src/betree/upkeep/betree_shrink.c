@@ -75,7 +75,7 @@ child_has_messages(BetreeRel *bt, Page node, int child)
 		return false;
 	cache.hint = palloc0(BETREE_NCAP_MAX * sizeof(OffsetNumber));
 	cache.blkno = palloc0(BETREE_NCAP_MAX * sizeof(BlockNumber));
-	betree_batch_init(&batch, 1);
+	betree_log_batch_init(&batch, 1);
 	betree_log_gather(bt, node, child, BetreePageCapacity, BETREE_BATCH_MAX_ITEMS,
 					  &cache, &batch);
 	found = batch.nitems > 0 || !batch.complete;

@@ -125,7 +125,7 @@ clean_page(VacuumState *state, Buffer buf, Page node, BetreeDirEntry *entry)
 			ndead += dead[i];
 		}
 		if (ndead > 0)
-			betree_removal_add(removal, off, itup, dead);
+			betree_posting_removal_add(removal, off, itup, dead);
 		if (live)
 		{
 			state->stats->tuples_removed += ndead;
@@ -137,7 +137,7 @@ clean_page(VacuumState *state, Buffer buf, Page node, BetreeDirEntry *entry)
 	{
 		GenericXLogState *xlog = GenericXLogStart(bt->rel);
 
-		betree_removal_apply(GenericXLogRegisterBuffer(xlog, buf, 0), removal);
+		betree_posting_removal_apply(GenericXLogRegisterBuffer(xlog, buf, 0), removal);
 		GenericXLogFinish(xlog);
 		ECP_STOP_POINT("vacuum-deleted");
 	}
