@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * heap_row.c
- *	  What a checker asks of a table about the rows of its index.
+ *	  Rows of the table of an index: what a checker asks of it, and errors that
+ *	  name one.
  *
  *-------------------------------------------------------------------------
  */
@@ -58,4 +59,41 @@ ecp_heap_check_snapshot(Relation index, Snapshot snapshot)
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("index \"%s\" cannot be verified using transaction snapshot",
 						RelationGetRelationName(index))));
+}
+
+/* ---- errors that name a row and a column ---- */
+
+static void
+error_row_callback(void *arg)
+{
+	const EcpErrorRow *row = arg;
+	const char *column =
+		NameStr(TupleDescAttr(RelationGetDescr(row->index), 0)->attname);
+
+	errcontext("row (%u,%u) of table \"%s\", column \"%s\" of index \"%s\"",
+			   ItemPointerGetBlockNumberNoCheck(&row->tid),
+			   ItemPointerGetOffsetNumberNoCheck(&row->tid),
+			   RelationGetRelationName(row->heap), column,
+			   RelationGetRelationName(row->index));
+}
+
+void
+ecp_error_row_begin(EcpErrorRow *row, Relation heap, Relation index,
+					const ItemPointerData *tid)
+{
+	Assert(index->rd_index->indrelid == RelationGetRelid(heap));
+	row->heap = heap;
+	row->index = index;
+	row->tid = *tid;
+	row->callback.callback = error_row_callback;
+	row->callback.arg = row;
+	row->callback.previous = error_context_stack;
+	error_context_stack = &row->callback;
+}
+
+void
+ecp_error_row_end(EcpErrorRow *row)
+{
+	Assert(error_context_stack == &row->callback);
+	error_context_stack = row->callback.previous;
 }

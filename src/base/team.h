@@ -233,7 +233,7 @@ extern void ecp_index_team_add(EcpTeam *team, double heap_tuples,
 extern void ecp_index_team_sums(EcpTeam *team, IndexInfo *info,
 								double *heap_tuples, double *index_tuples);
 
-/* index_workers.c: how many parallel workers an index build asks for */
+/* index_team.c: how many parallel workers an index build asks for */
 
 /*
  * Workers for a build.  As for a btree, the table's parallel_workers,

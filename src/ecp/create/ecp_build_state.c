@@ -14,7 +14,7 @@
 
 #include <math.h>
 
-#include "base/error_row.h"
+#include "base/heap_row.h"
 #include "base/stop_point.h"
 #include "base/team.h"
 #include "commands/progress.h"
@@ -95,15 +95,8 @@ ecp_build_state_compared(const EcpBuild *build, const char *row, void *space,
 
 	if (!ecp_build_prep_same(build))
 	{
-		EcpVector	vector;
-
-		vector.elem = build->state.meta.ecpm_elem;
-		vector.dims = build->state.meta.ecpm_dims;
-		vector.data = row;
-		vector.detoasted = NULL;
 		prepared = tree->scale ? space : dst;
-		ecp_prepare(&build->state.meta, &vector,
-					unconstify(void *, prepared));
+		(void) ecp_prepare_row(&build->state.meta, row, unconstify(void *, prepared));
 	}
 	if (tree->scale)
 		ecp_byte_copy_put(tree->scale, prepared, (uint8 *) dst);

@@ -160,23 +160,17 @@ rows_group(const EcpRows *rows, const EcpMemory *centres, int k,
 {
 	int32	   *to = MemoryContextAllocHuge(CurrentMemoryContext,
 											sizeof(int32) * (Size) rows->n);
-	int32	   *next = palloc_array(int32, k + 1);
+	int32	   *order = MemoryContextAllocHuge(CurrentMemoryContext,
+											   sizeof(int32) * (Size) rows->n);
 
 	ecp_kmeans_nearest(rows->elem, rows->dims, centres->address,
 					   ecp_vector_bytes(rows->elem, rows->dims), k,
 					   rows->rows, rows->stride, rows->n, to, NULL);
-
-	memset(first, 0, sizeof(int32) * (k + 1));
+	ecp_kmeans_group(to, rows->n, k, first, order);
 	for (int i = 0; i < rows->n; i++)
-		first[to[i] + 1]++;
-	for (int g = 0; g < k; g++)
-		first[g + 1] += first[g];
-	memcpy(next, first, sizeof(int32) * (k + 1));
-	for (int i = 0; i < rows->n; i++)
-		to[i] = next[to[i]]++;
+		to[order[i]] = i;
+	pfree(order);
 	rows_permute(rows, to);
-
-	pfree(next);
 	pfree(to);
 }
 
@@ -395,16 +389,14 @@ tree_group(EcpBuild *build, const EcpLeaderTree *tree, TreeLevel *level,
 static void
 tree_place(TreeLevel *level, const TreeLevel *parents, int32 *first)
 {
-	memset(first, 0, sizeof(int32) * (parents->n + 1));
+	int32	   *order = palloc_extended(sizeof(int32) * level->n, MCXT_ALLOC_HUGE);
+
 	for (int i = 0; i < level->n; i++)
-		first[parents->position[level->parent[i]] + 1]++;
-	for (int p = 0; p < parents->n; p++)
-		first[p + 1] += first[p];
+		level->position[i] = parents->position[level->parent[i]];
+	ecp_kmeans_group(level->position, level->n, parents->n, first, order);
 	for (int i = 0; i < level->n; i++)
-		level->position[i] = first[parents->position[level->parent[i]]]++;
-	for (int p = parents->n; p > 0; p--)
-		first[p] = first[p - 1];
-	first[0] = 0;
+		level->position[order[i]] = i;
+	pfree(order);
 }
 
 /* Levels for a number of leaders, and the fan-out that follows. */

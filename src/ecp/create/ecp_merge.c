@@ -445,16 +445,8 @@ merge_set_prepare(EcpBuild *build, MergeSet *set)
 	if (ecp_build_prep_same(build))
 		return;
 	for (int i = 0; i < set->n; i++)
-	{
-		EcpVector	vector;
-
-		vector.elem = build->state.meta.ecpm_elem;
-		vector.dims = build->state.meta.ecpm_dims;
-		vector.data = set->vectors + i * EcpBuildRowBytes(build);
-		vector.detoasted = NULL;
-		ecp_prepare(&build->state.meta, &vector,
-					set->prepared + i * EcpBuildPrepBytes(build));
-	}
+		(void) ecp_prepare_row(&build->state.meta, set->vectors + i * EcpBuildRowBytes(build),
+							   set->prepared + i * EcpBuildPrepBytes(build));
 }
 
 /*

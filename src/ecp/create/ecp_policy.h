@@ -206,7 +206,7 @@ extern void ecp_build_team_position(const EcpTeam *team, uint32 *own_blocks,
 /* How far the team has read ahead. */
 extern pg_atomic_uint64 *ecp_build_team_ahead(EcpTeam *team);
 
-/* Add what a process found to what the team found (besides base/index_team.h). */
+/* Add what a process found to what the team found (besides ecp_index_team_add()). */
 extern void ecp_build_team_add_rounds(EcpTeam *team, uint32 rounds);
 extern uint32 ecp_build_team_rounds(EcpTeam *team);
 

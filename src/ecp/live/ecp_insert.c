@@ -29,7 +29,7 @@
  */
 #include "postgres.h"
 
-#include "base/error_row.h"
+#include "base/heap_row.h"
 #include "base/stop_point.h"
 #include "ecp/define/ecp_define.h"
 #include "ecp/live/ecp_live.h"

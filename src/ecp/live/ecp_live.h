@@ -21,7 +21,7 @@ extern bool ecpinsert(Relation index, Datum *values, bool *isnull,
 					  IndexUniqueCheck checkUnique, bool indexUnchanged,
 					  IndexInfo *indexInfo);
 
-/* ecp_maintain.c: limits of leaves, groups of leaves, and the retired queue */
+/* ecp_maintain_lock.c: limits of leaves, groups of leaves, and the retired queue */
 
 /* Pages that a split copies at most; larger clusters are cut first. */
 #define ECP_SPLIT_PAGES_MAX			(ECP_RUN_PAGES_MAX / 2)
@@ -31,7 +31,7 @@ extern bool ecp_limits_too_much_retired(Relation index,
 extern uint32 ecp_limits_leaf_rows(const EcpIndexState *state);
 extern double ecp_limits_regroup_rows(const EcpIndexState *state);
 
-/* The lock of the one process that changes an index's structure. */
+/* The same: the lock of the one process that changes an index's structure. */
 
 extern void ecp_maintain_lock_take(Relation index);
 
@@ -127,6 +127,8 @@ extern void ecp_maintain_pause(Relation index);
 extern void ecp_maintain_full_leaf(Relation index, const void *prepared);
 extern void ecp_maintain_leaves(Relation index, EcpMaintainCounts *counts);
 
+/* ecp_maintain_index.c: maintenance of a whole index */
+
 extern void ecp_maintain_index(Relation index, Relation heap, bool thorough,
 							   bool train, EcpMaintainCounts *counts);
 
@@ -138,6 +140,10 @@ extern void ecp_insbuf_flush_full(Relation index, Relation heap,
 extern void ecp_insbuf_flush_node(Relation index, EcpChildData *ref,
 								  EcpMaintainCounts *counts);
 extern void ecp_insbuf_flush_all(Relation index, EcpMaintainCounts *counts);
+
+/*
+ * ecp_insbuf_plan.c: number, size and leaders of the insert buffers of a node.
+ */
 
 extern uint32 ecp_insbuf_plan_limit(Relation index, const EcpIndexState *state,
 									int nmembers);

@@ -5,7 +5,7 @@
  *	  merged or dropped.
  *
  * Called by inserts that find a cluster full (one split), and by VACUUM's
- * cleanup and ecp_maintain(), with the maintenance lock
+ * cleanup and ecp_maintain() (ecp_maintain_index.c), with the maintenance lock
  * held.  ecp_replace.c replaces the clusters.
  *
  * - A leaf with more rows than ecp_limits_leaf_rows() is split by VACUUM, or by
@@ -26,28 +26,15 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
-#include "access/xlog.h"
 #include "base/compat.h"
-#include "base/user_index.h"
 #include "commands/vacuum.h"
-#include "ecp/define/ecp_define.h"
 #include "ecp/live/ecp_live.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_run.h"
-#include "ecp/recall/ecp_recall_curve.h"
 #include "ecp/search/ecp_probe.h"
-#include "fmgr.h"
-#include "funcapi.h"
 #include "miscadmin.h"
-#include "pgstat.h"
-#include "storage/bufmgr.h"
-#include "storage/latch.h"
-#include "storage/lmgr.h"
-#include "storage/lock.h"
 #include "utils/memutils.h"
-#include "utils/wait_event.h"
 
 /* Runs of a leaf that is not folded, at most. */
 #define ECP_FOLD_RUNS			4
@@ -525,177 +512,4 @@ ecp_maintain_pause(Relation index)
 	CHECK_FOR_INTERRUPTS();
 	ecp_maintain_lock_take(index);
 	ecp_replace_undo(index);
-}
-
-/* ---- limits ---- */
-
-/*
- * They follow from the state of the index and the settings.
- */
-
-/* Folds and merges pause while more than 1/n of the pages are retired. */
-#define ECP_RETIRED_SHARE		16
-#define ECP_RETIRED_PAGES_MIN	64
-
-/* Share of maintenance_work_mem for the rows of a group. */
-#define ECP_REGROUP_SHARE			0.6
-
-/*
- * Rows above which a leaf is split by an insert or by VACUUM: the limit of a
- * build, so that the first inserts after it do not split clusters.
- */
-uint32
-ecp_limits_leaf_rows(const EcpIndexState *state)
-{
-	uint32		fits = ecp_geometry_slots(&state->leaf, ECP_SPLIT_PAGES_MAX);
-
-	Assert(state->leaf.slots > 0);
-	return Max(Min(state->meta.ecpm_leaf_max, fits), 2);
-}
-
-/* Rows of a group that fit into maintenance_work_mem. */
-double
-ecp_limits_regroup_rows(const EcpIndexState *state)
-{
-	Size		row_bytes = state->leaf.row_bytes + 4 * sizeof(int32) +
-		sizeof(ItemPointerData);
-
-	if (!EcpRowsArePrepared(&state->meta))
-		row_bytes += state->node.vec_bytes;
-	return Max(maintenance_work_mem * 1024.0 * ECP_REGROUP_SHARE / row_bytes, 2);
-}
-
-/* Are too many pages retired for anything but splits to retire more? */
-bool
-ecp_limits_too_much_retired(Relation index, const EcpIndexState *state)
-{
-	return state->meta.ecpm_retired_pages >
-		Max(RelationGetNumberOfBlocks(index) / ECP_RETIRED_SHARE,
-			ECP_RETIRED_PAGES_MIN);
-}
-
-/* ---- the lock of the one process that changes an index's structure ---- */
-
-/*
- * It is the heavyweight lock of the metapage's block: waiting for it can be
- * cancelled, and deadlocks are detected.  Searches, and inserts that only add
- * rows, do not take it.
- */
-
-/* How often, at most, and how long to wait for other transactions. */
-#define MAINTAIN_TRIES			20
-#define MAINTAIN_TRIES_AUTO		200
-#define MAINTAIN_WAIT_MS		50
-
-void
-ecp_maintain_lock_take(Relation index)
-{
-	LockPage(index, ECP_META_BLKNO, ExclusiveLock);
-}
-
-bool
-ecp_maintain_lock_try(Relation index)
-{
-	return ConditionalLockPage(index, ECP_META_BLKNO, ExclusiveLock);
-}
-
-void
-ecp_maintain_lock_release(Relation index)
-{
-	Assert(ecp_maintain_lock_held(index));
-	UnlockPage(index, ECP_META_BLKNO, ExclusiveLock);
-}
-
-bool
-ecp_maintain_lock_held(Relation index)
-{
-	LOCKTAG		tag;
-
-	SET_LOCKTAG_PAGE(tag, index->rd_lockInfo.lockRelId.dbId,
-					 index->rd_lockInfo.lockRelId.relId, ECP_META_BLKNO);
-	return ecp_lock_held(&tag, ExclusiveLock);
-}
-
-bool
-ecp_maintain_wait(int *tries)
-{
-	CHECK_FOR_INTERRUPTS();
-	if ((*tries)++ == (MyBackendType == B_AUTOVAC_WORKER ?
-					   MAINTAIN_TRIES_AUTO : MAINTAIN_TRIES))
-		return false;
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					 MAINTAIN_WAIT_MS, WAIT_EVENT_VACUUM_TRUNCATE);
-	ResetLatch(MyLatch);
-	return true;
-}
-
-/* ---- a whole index: VACUUM's cleanup, and ecp_maintain() ---- */
-
-PGDLLEXPORT Datum ecp_maintain(PG_FUNCTION_ARGS);
-
-/*
- * ecp_maintain_index
- *		Undo, stamp, purge, flush, split, fold, merge, regroup, compact.
- *
- * Waits for the maintenance lock.  VACUUM frees retired pages only if they are
- * many, then waits for snapshots a while, and trains leaders only where the index
- * has grown much; "thorough" frees all that it can at once.  "train" trains where
- * it has grown at all.
- */
-void
-ecp_maintain_index(Relation index, Relation heap, bool thorough, bool train,
-				   EcpMaintainCounts *counts)
-{
-	ecp_maintain_lock_take(index);
-	ecp_replace_undo(index);
-	ecp_purge_stamp(index);
-	counts->purged_pages += ecp_purge(index, heap,
-									  thorough ? ECP_PURGE_FEW | ECP_PURGE_NOW : 0);
-	if (thorough || ecp_options_get(index).buffer_rows == 0)
-		ecp_insbuf_flush_all(index, counts);
-	ecp_regroup_shrunk(index, heap, counts);
-	ecp_maintain_leaves(index, counts);
-	ecp_regroup_train(index, heap, train, thorough, counts);
-	if (!train)
-		ecp_regroup_around_splits(index, counts);
-	counts->purged_pages += ecp_purge(index, heap, ECP_PURGE_NOW |
-									  (thorough ? 0 : ECP_PURGE_WAIT));
-	ecp_compact(index, heap, thorough, counts);
-	ecp_maintain_lock_release(index);
-}
-
-PG_FUNCTION_INFO_V1(ecp_maintain);
-
-/*
- * ecp_maintain(index regclass): what VACUUM does for the index besides removing
- * rows, thoroughly.
- */
-Datum
-ecp_maintain(PG_FUNCTION_ARGS)
-{
-	EcpMaintainCounts counts = {0};
-	EcpUserIndex user;
-	Datum		values[6];
-	bool		nulls[6] = {0};
-
-	if (RecoveryInProgress())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("recovery is in progress"),
-				 errhint("Indexes cannot be maintained during recovery.")));
-
-	ecp_user_index_begin(&user, fcinfo, ShareUpdateExclusiveLock,
-						 &ecp_index_kind);
-	ecp_maintain_index(user.index, user.heap, true, true, &counts);
-	ecp_vacuum_measure(user.index, ECP_ROWS_UNKNOWN, 0, &counts);
-	ecp_compact_truncate(user.index, DEBUG1, true);
-	ecp_user_index_end(&user);
-
-	values[0] = Int64GetDatum(counts.splits);
-	values[1] = Int64GetDatum(counts.folds);
-	values[2] = Int64GetDatum(counts.merges);
-	values[3] = Int64GetDatum(counts.drops);
-	values[4] = Int64GetDatum(counts.regrouped);
-	values[5] = Int64GetDatum(counts.purged_pages);
-	PG_RETURN_DATUM(ecp_user_row(fcinfo, lengthof(values), values, nulls));
 }

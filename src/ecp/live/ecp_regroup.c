@@ -519,7 +519,6 @@ group_count_misassigned(Relation index, const EcpIndexState *state,
 						const EcpNodeImage *node, int i, int max, int *nrows,
 						int *nmisassigned)
 {
-	const EcpMetaPageData *meta = &state->meta;
 	const EcpGeometry *geo = &state->leaf;
 	const EcpChildData *leaf = &node->children[i];
 	char	   *vector = palloc(geo->vec_bytes + 64);
@@ -539,15 +538,10 @@ group_count_misassigned(Relation index, const EcpIndexState *state,
 	nslots = Min(geo->slots, run.header.ecpr_nslots);
 	for (int slot = 0; slot < nslots && max > 0; slot++)
 	{
-		EcpVector	row = {0};
-
 		if (!EcpSlotIsLive(&view, slot))
 			continue;
 		ecp_run_read_vector(index, geo, &run, &view, slot, vector);
-		row.elem = meta->ecpm_elem;
-		row.dims = meta->ecpm_dims;
-		row.data = vector;
-		if (!ecp_prepare(meta, &row, prepared))
+		if (!ecp_prepare_row(&state->meta, vector, prepared))
 			continue;
 		if (row_is_misassigned(index, state, prepared, leaf->ecpc_run,
 							   node->leaders + i * node->stride))

@@ -40,34 +40,13 @@
 /* Clusters below 1/n of their intended number of rows are dissolved. */
 #define ECP_REGROUP_SMALL			8
 
-/*
- * ecp_regroup_assign
- *		Assign n rows to the nearest leader: of those numbered "which" of a node,
- *		or, NULL, the first ones.
- */
-void
-ecp_regroup_assign(const EcpMetaPageData *meta, const char *leaders, Size leader_stride,
-				   const int *which, int nleaders, const char *rows, Size stride, int n,
-				   int32 *nearest)
-{
-	EcpElem		elem = meta->ecpm_leader_elem;
-	int			dims = meta->ecpm_dims;
-	void	   *memory = palloc_extended(ecp_panel_bytes(elem, dims, nleaders),
-										 MCXT_ALLOC_HUGE);
-	EcpPanel   *panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims, nleaders);
-
-	Assert(nleaders > 0);
-	for (int i = 0; i < nleaders; i++)
-		ecp_panel_set(panel, i, leaders + (which ? which[i] : i) * leader_stride);
-	ecp_kmeans_assign(panel, nleaders, dims, rows, stride, n, nearest, NULL);
-	pfree(memory);
-}
-
+/* Assign each row to the nearest leader. */
 static void
 group_assign(const EcpMetaPageData *meta, EcpRegroupRows *rows)
 {
-	ecp_regroup_assign(meta, rows->centres, rows->centre_stride, NULL, rows->nclusters,
-					   rows->vectors, rows->stride, rows->n, rows->clusters);
+	ecp_kmeans_nearest(meta->ecpm_leader_elem, meta->ecpm_dims, rows->centres,
+					   rows->centre_stride, rows->nclusters, rows->vectors, rows->stride,
+					   rows->n, rows->clusters, NULL);
 }
 
 /* Rows in the order of their clusters; those of c begin at first[c]. */
@@ -77,16 +56,7 @@ group_order(const EcpRegroupRows *rows, int32 *first)
 	int32	   *order = palloc_extended(mul_size(rows->n, sizeof(int32)),
 										MCXT_ALLOC_HUGE);
 
-	memset(first, 0, sizeof(int32) * (rows->nclusters + 1));
-	for (int i = 0; i < rows->n; i++)
-		first[rows->clusters[i] + 1]++;
-	for (int c = 0; c < rows->nclusters; c++)
-		first[c + 1] += first[c];
-	for (int i = 0; i < rows->n; i++)
-		order[first[rows->clusters[i]]++] = i;
-	for (int c = rows->nclusters; c > 0; c--)
-		first[c] = first[c - 1];
-	first[0] = 0;
+	ecp_kmeans_group(rows->clusters, rows->n, rows->nclusters, first, order);
 	return order;
 }
 

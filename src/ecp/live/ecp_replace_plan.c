@@ -85,12 +85,8 @@ ecp_replace_plan_copy(EcpReplace *r, const EcpChildData *leaf, Buffer held)
 	for (int i = first; i < old->rows.nrows; i++)
 	{
 		char	   *prepared = old->prepared + i * old->prepared_stride;
-		EcpVector	vector = {0};
 
-		vector.elem = meta->ecpm_elem;
-		vector.dims = meta->ecpm_dims;
-		vector.data = old->rows.vectors + i * old->rows.stride;
-		if (!ecp_prepare(meta, &vector, prepared))
+		if (!ecp_prepare_row(meta, old->rows.vectors + i * old->rows.stride, prepared))
 			memset(prepared, 0, r->state.node.vec_bytes);
 	}
 	return true;
@@ -474,6 +470,25 @@ typedef struct EcpFlushPlan
 	EcpFlushMove *moves;		/* of each cluster */
 } EcpFlushPlan;
 
+/* Number of the nearest cluster, for each row of the buffer. */
+static void
+flush_assign(const EcpReplace *r, EcpFlushPlan *plan)
+{
+	const EcpMetaPageData *meta = &r->state.meta;
+	const EcpFlush *flush = r->target->flush;
+	const EcpNodeImage *parent = r->target->parent;
+	char	   *leaders = palloc_extended(mul_size(flush->nmembers, parent->stride),
+										  MCXT_ALLOC_HUGE);
+
+	for (int i = 0; i < flush->nmembers; i++)
+		memcpy(leaders + i * parent->stride,
+			   parent->leaders + flush->members[i] * parent->stride, parent->stride);
+	ecp_kmeans_nearest(meta->ecpm_leader_elem, meta->ecpm_dims, leaders, parent->stride,
+					   flush->nmembers, r->old.prepared, r->old.prepared_stride,
+					   plan->nrows, plan->members, NULL);
+	pfree(leaders);
+}
+
 /* What is done with a cluster for which "waiting" rows wait. */
 static EcpFlushMove
 flush_decide(const EcpReplace *r, const EcpFlushPlan *plan, int member,
@@ -702,9 +717,7 @@ plan_flush(EcpReplace *r)
 	plan.members = palloc_extended(mul_size(plan.nrows, sizeof(int32)),
 								   MCXT_ALLOC_HUGE);
 	plan.moves = palloc0_array(EcpFlushMove, flush->nmembers);
-	ecp_regroup_assign(&r->state.meta, r->target->parent->leaders, r->target->parent->stride,
-					   flush->members, flush->nmembers, r->old.prepared,
-					   r->old.prepared_stride, plan.nrows, plan.members);
+	flush_assign(r, &plan);
 	flush_choose(r, &plan);
 	for (int i = 0; i < r->old.n - 1; i++)	/* the last one is the buffer */
 	{

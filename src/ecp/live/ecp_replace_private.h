@@ -28,9 +28,6 @@ typedef struct EcpRegroupRows
 	Size		centre_stride;
 } EcpRegroupRows;
 
-extern void ecp_regroup_assign(const EcpMetaPageData *meta, const char *leaders,
-							   Size leader_stride, const int *which, int nleaders,
-							   const char *rows, Size stride, int n, int32 *nearest);
 extern void ecp_regroup_divide(const EcpIndexState *state,
 							   const EcpNodeImage *parent, const int *which,
 							   int nwhich, bool retrain, EcpRegroupRows *rows);

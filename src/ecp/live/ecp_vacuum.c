@@ -16,7 +16,7 @@
  * page (KILL) removes the dead rows, whose slots inserts may use at once.
  *
  * amvacuumcleanup frees retired clusters, splits, folds and merges
- * (ecp_maintain.c), and gives back the end of the file (ecp_compact.c).
+ * (ecp_maintain_index.c), and gives back the end of the file (ecp_compact.c).
  *
  *-------------------------------------------------------------------------
  */

@@ -54,12 +54,8 @@ item_code(const EcpIndexState *state, const EcpSlotItem *item,
 {
 	const EcpMetaPageData *meta = &state->meta;
 	float4		prepared[ECP_CODE_DIMS_MAX];
-	EcpVector	vector = {0};
 
-	vector.elem = meta->ecpm_elem;
-	vector.dims = meta->ecpm_dims;
-	vector.data = item->vector;
-	if (!ecp_prepare(meta, &vector, prepared))
+	if (!ecp_prepare_row(meta, item->vector, prepared))
 		memset(prepared, 0, state->node.vec_bytes);
 	ecp_code_make(meta->ecpm_leader_elem, meta->ecpm_metric, meta->ecpm_dims,
 				  meta->ecpm_rotation_seed, prepared, item->leader, code,

@@ -71,6 +71,15 @@ extern void ecp_prepare_query(const EcpMetaPageData *meta, const void *row,
 extern bool ecp_prepare(const EcpMetaPageData *meta, const EcpVector *vector,
 						void *dst);
 
+/* The same of a row as it is stored. */
+static inline bool
+ecp_prepare_row(const EcpMetaPageData *meta, const void *row, void *dst)
+{
+	EcpVector	vector = {.elem = meta->ecpm_elem,.dims = meta->ecpm_dims,.data = row};
+
+	return ecp_prepare(meta, &vector, dst);
+}
+
 /* Distance of two vectors in that form: of leaders, or a row and a leader. */
 static inline float8
 ecp_leader_distance(const EcpMetaPageData *meta, const void *a, const void *b)
