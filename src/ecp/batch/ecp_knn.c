@@ -115,11 +115,7 @@ knn_next_batch(EcpKnn *knn, EcpKnnInput *input, TupleTableSlot *slot)
 		Datum		value;
 		EcpVector	vector;
 
-		query->id = DatumGetInt64(slot_getattr(slot, 1, &isnull));
-		query->flags = 0;
-		query->nrefs = query->nheap = 0;
-		query->vectors = query->filtered = 0;
-		query->bound = get_float8_infinity();
+		ecp_knn_query_begin(query, DatumGetInt64(slot_getattr(slot, 1, &isnull)));
 		value = slot_getattr(slot, 2, &isnull);
 		if (isnull)
 			query->flags = ECP_KNN_NULL;

@@ -402,12 +402,24 @@ ecp_knn_heap(const EcpKnn *knn, uint32 q)
 	return knn->heaps + (Size) q * knn->plan->room;
 }
 
+/* A query of the batch that is new, but for its elements. */
+static inline void
+ecp_knn_query_begin(EcpKnnQuery *query, int64 id)
+{
+	query->id = id;
+	query->flags = 0;
+	query->nrefs = query->nheap = 0;
+	query->vectors = query->filtered = 0;
+	query->bound = get_float8_infinity();
+}
+
 /* Rows to compare queries with. */
 typedef struct EcpKnnBlock
 {
 	int			n;
 	bool		columns;		/* COLUMNS of nslots, else ROWS */
 	const char *lower;			/* or of PARTS the lower ones, else NULL */
+	Size		lower_stride;
 	int			nslots;
 	Size		stride;
 	const char *rows;

@@ -182,7 +182,7 @@ knn_pass_parts(const EcpKnnBlock *block, int first, int count,
 	for (int i = 0; i < n; i++)
 		passed[i] = ecp_query_pass_parts(prepared[i],
 										 (const uint8 *) block->rows + first * block->stride,
-										 (const uint8 *) block->lower + first * block->stride,
+										 (const uint8 *) block->lower + first * block->lower_stride,
 										 block->factors[0] + first, live, limits[i],
 										 ranks + i * ECP_PASS_ROWS);
 }

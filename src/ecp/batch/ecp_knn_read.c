@@ -206,6 +206,7 @@ reader_gather_block(EcpKnnReader *reader)
 	block->stride = geo->code_bytes;
 	block->rows = memory->page;
 	block->lower = geo->parts ? memory->lower : NULL;
+	block->lower_stride = geo->rest_bytes;
 	for (int f = 0; f < geo->nfactors; f++)
 		block->factors[f] = memory->factors[f];
 	block->live = geo->parts ? memory->live : NULL;
@@ -318,6 +319,7 @@ reader_read_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 	block->stride = geo->code_bytes;
 	block->rows = view.codes;
 	block->lower = view.rest;
+	block->lower_stride = geo->rest_bytes;
 	for (int f = 0; f < geo->nfactors; f++)
 		block->factors[f] = view.factors[f];
 	block->live = view.live;

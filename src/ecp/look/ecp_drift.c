@@ -201,7 +201,7 @@ drift_advice(Relation index, const EcpIndexState *state, const EcpDrift *drift)
 
 void
 ecp_drift_measured(Relation index, const EcpIndexState *state,
-				   const EcpLeaves *leaves, const EcpDriftRecall *recall,
+				   const EcpLeaves *leaves, EcpDriftRecall *recall,
 				   EcpDrift *drift)
 {
 	const EcpMetaPageData *meta = &state->meta;

@@ -3,21 +3,10 @@
  * ecp_drift_recall.c
  *	  The present recall of an index, in one pass over its clusters.
  *
- * Random rows of the index are the queries, each searched for without itself.
- * Searches one after the other would read most of the index for each query, to
- * know what there was to find.  Here each cluster is read once:
- *
- *	 begin	descends for each query, which gives its clusters in the order of
- *			promise (the leader cache has the nodes)
- *	 add	compares the rows of a cluster with all queries that have it; of each
- *			query the nearest rows are kept, each with the place of its cluster
- *			in that order
- *	 at		a search that stops after n clusters knows the rows whose places
- *			are below n: this tells where it stops (ecp_stop.c), and what it has
- *			found by then
- *
- * Queries come from a few clusters, drawn by their numbers of rows, whose rows
- * are kept in memory until the pass is over: they are not read twice.
+ * Random rows of the index are the queries of a batch (ecp_knn.h) with a single wave,
+ * which goes far beyond what any scan reads.  So the nearest rows are known, each with
+ * the cluster that it came by, and the scan of a query can be replayed: this tells
+ * where it stops, and what it has found by then.
  *
  * With a quantiser, a scan sees estimates where exact ranks are used here.
  *
@@ -28,10 +17,11 @@
 #include <math.h>
 
 #include "common/pg_prng.h"
+#include "ecp/batch/ecp_knn.h"
 #include "ecp/look/ecp_look.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/search/ecp_probe.h"
+#include "ecp/page/ecp_run.h"
 #include "ecp/search/ecp_stop.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
@@ -40,16 +30,13 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
-/*
- * Queries; clusters that they come from; and the share of
- * maintenance_work_mem, one in n, that the rows of these may take.
- */
 #define DRIFT_QUERIES		256
-#define DRIFT_SOURCES		128
-#define DRIFT_SOURCES_SHARE	4
+
+/* Slots of a leaf that are tried for each query. */
+#define DRIFT_TRIES			16
 
 /*
- * Clusters that a search may read: up to DRIFT_CLUSTERS, or, if that is more,
+ * Clusters that a query is compared with: up to DRIFT_CLUSTERS, or, if that is more,
  * DRIFT_DEPTH times the rule's for 0.95.
  */
 #define DRIFT_CLUSTERS		4096
@@ -58,208 +45,96 @@
 /* Clusters among which a row's own is looked for. */
 #define DRIFT_OWN			256
 
-/* One of the nearest rows, and the place of its cluster. */
-typedef struct DriftRow
-{
-	float8		rank;
-	int			place;
-} DriftRow;
-
-typedef struct DriftQuery
-{
-	ItemPointerData self;
-	bool		misassigned;
-	EcpQuery   *query;
-	EcpPlace	place;
-	int			nranks;
-	float4	   *ranks;			/* of the leaders in the order of promise */
-	DriftRow   *rows;			/* room for 2 * ECP_DRIFT_K_MOST; the nearest
-								 * of all so far are among them */
-	int			nrows;
-	DriftRow	last;			/* rows behind it are not kept */
-} DriftQuery;
-
-/* A leaf that a query may read; all of them are sorted by "run". */
-typedef struct DriftWanted
-{
-	uint64		run;			/* identity of the leaf */
-	int			query;
-	int			place;
-} DriftWanted;
-
-/* A leaf whose rows are kept. */
-typedef struct DriftSource
-{
-	int			leaf;
-	EcpLeafRows rows;
-} DriftSource;
+/* Rows that are kept of a query: those that a scan returns may be farther away. */
+#define DRIFT_ROWS			(2 * ECP_DRIFT_K_MOST)
 
 struct EcpDriftRecall
 {
 	MemoryContext context;
-	Relation	index;
-	EcpIndexState *state;
+	EcpKnn		knn;
 	pg_prng_state prng;
-	int			depth;
-	DriftQuery *queries;
-	int			nqueries;
-	DriftSource *sources;
-	int			nsources;
-	DriftWanted *wanted;
-	Size		nwanted;
-	Size		max_wanted;
-	/* rows of the leaf that is being compared */
-	uint32	   *factors[ECP_FACTORS_MAX];
-	float8	   *ranks;
-	uint32		max;			/* rows that there is room for */
+	ItemPointerData self[DRIFT_QUERIES];
+	int			nmisassigned;	/* of the queries */
 };
 
-/* ---- queries ---- */
-
-/* Is a row strictly nearer to another cluster's leader than to its own's? */
+/* Is a query strictly nearer to another cluster's leader than to its own's? */
 static bool
-query_is_misassigned(EcpDriftRecall *recall, const void *prepared, uint64 own)
+recall_is_misassigned(EcpKnn *knn, int q, uint64 own)
 {
-	EcpDescent *descent;
-	EcpClusterRef ref;
+	void	   *prepared = palloc(knn->plan->state.node.vec_bytes + ECP_KERNEL_SLACK);
 	float4		nearest = 0;
 	float4		rank = 0;
-	int			n = 0;
+	EcpClusterRef ref;
+	EcpDescent *descent;
 
-	if (recall->state->meta.ecpm_root_level == 0)
+	if (knn->plan->state.meta.ecpm_root_level == 0 || !ecp_knn_prepare(knn, q, prepared))
 		return false;
-	descent = ecp_descent_begin(recall->index, recall->state, prepared, true, 1);
-	while (n < DRIFT_OWN && ecp_descent_next(descent, &ref))
+	descent = ecp_descent_begin(knn->index, &knn->plan->state, prepared, true, 1);
+	for (int n = 0; n < DRIFT_OWN && ecp_descent_next(descent, &ref);)
 	{
 		if (ref.is_buffer)
 			continue;
-		if (n++ == 0)
-			nearest = ref.rank;
 		rank = ref.rank;
+		if (n++ == 0)
+			nearest = rank;
 		if (ref.child.ecpc_run == own)
 			break;
 	}
 	ecp_descent_end(descent);
+	pfree(prepared);
 	return rank > nearest;
 }
 
+/* Take n rows of a leaf as queries, each with the same probability. */
 static void
-recall_want(EcpDriftRecall *recall, uint64 run, int query, int place)
+recall_take(EcpDriftRecall *recall, const EcpLeafRef *ref, int n)
 {
-	DriftWanted *wanted;
+	const EcpChildData *leaf = &ref->child;
+	EcpKnn	   *knn = &recall->knn;
+	const EcpIndexState *state = &knn->plan->state;
+	const EcpGeometry *geo = &state->leaf;
+	char	   *vector = palloc(geo->row_bytes + ECP_KERNEL_SLACK);
+	uint32		npages = 0;
+	PGAlignedBlock copy;
+	EcpRun	   *runs;
+	int			nruns = ecp_cluster_runs(knn->index, state, 0, leaf->ecpc_blk,
+										 leaf->ecpc_run, InvalidBuffer, &runs);
 
-	if (recall->nwanted == recall->max_wanted)
+	if (nruns < 0)
+		ecp_report_moved(knn->index, leaf->ecpc_blk);
+	for (int r = 0; r < nruns; r++)
+		npages += runs[r].header.ecpr_hw_page;
+	for (int tries = n * DRIFT_TRIES; npages > 0 && n > 0 && tries > 0; tries--)
 	{
-		recall->max_wanted *= 2;
-		recall->wanted = repalloc_huge(recall->wanted,
-									   mul_size(recall->max_wanted,
-												sizeof(DriftWanted)));
-	}
-	wanted = &recall->wanted[recall->nwanted++];
-	wanted->run = run;
-	wanted->query = query;
-	wanted->place = place;
-}
+		uint32		page = pg_prng_uint64_range(&recall->prng, 0, npages - 1);
+		uint32		slot = pg_prng_uint64_range(&recall->prng, 0, geo->slots - 1);
+		const EcpRun *run = runs;
+		int			q = knn->shared->nqueries;
+		EcpEntryView view;
 
-/* Note the clusters of a query in the order of promise. */
-static void
-query_descend(EcpDriftRecall *recall, DriftQuery *query, const void *prepared)
-{
-	EcpMetaPageData *meta = &recall->state->meta;
-	int			expected = Min(ecp_target_rule_probes(meta->ecpm_nleaves),
-							   recall->depth);
-	EcpDescent *descent = ecp_descent_begin(recall->index, recall->state,
-											prepared, false, expected);
-	EcpClusterRef ref;
-
-	query->ranks = palloc(mul_size(recall->depth + 1, sizeof(float4)));
-	while (ecp_descent_next(descent, &ref))
-	{
-		if (!ref.is_buffer)
-		{
-			/* the leader after the last cluster is needed, too */
-			query->ranks[query->nranks++] = ref.rank;
-			if (query->nranks > recall->depth)
-				break;
-		}
-		recall_want(recall, ref.child.ecpc_run, recall->nqueries,
-					Max(query->nranks - 1, 0));
-	}
-	ecp_descent_end(descent);
-	ecp_place_set_ranks(&query->place, meta, prepared,
-						query->nranks > 0 ? query->ranks[0] : 0,
-						query->nranks > 0 ?
-						query->ranks[Min(query->nranks, ECP_PLACE_LEADERS) - 1] : 0);
-}
-
-/* Take a row of a leaf as a query. */
-static void
-recall_take(EcpDriftRecall *recall, const EcpLeafRef *ref,
-			const EcpLeafRows *rows, uint32 row)
-{
-	EcpMetaPageData *meta = &recall->state->meta;
-	DriftQuery *query = &recall->queries[recall->nqueries];
-	void	   *prepared = palloc(recall->state->node.vec_bytes +
-								  ECP_KERNEL_SLACK);
-	EcpElem		elem = EcpMetaQueryElem(meta);
-	void	   *elements = palloc(ecp_vector_bytes(elem, meta->ecpm_dims));
-	EcpVector	vector = {0};
-
-	CHECK_FOR_INTERRUPTS();
-	ecp_prepare_query(meta, rows->vectors +
-					  (Size) row * recall->state->leaf.vec_bytes, elements);
-	vector.elem = elem;
-	vector.dims = meta->ecpm_dims;
-	vector.data = elements;
-	if (ecp_prepare(meta, &vector, prepared))
-	{
-		memset(query, 0, sizeof(DriftQuery));
-		query->self = rows->tids[row];
-		query->query = ecp_query_create(meta->ecpm_elem, meta->ecpm_metric,
-										meta->ecpm_dims, vector.data);
-		query->rows = palloc(mul_size(2 * ECP_DRIFT_K_MOST, sizeof(DriftRow)));
-		query->last.rank = get_float8_infinity();
-		query->misassigned = !ref->is_buffer &&
-			query_is_misassigned(recall, prepared, ref->child.ecpc_run);
-		query_descend(recall, query, prepared);
-		recall->nqueries++;
-	}
-	pfree(elements);
-	pfree(prepared);
-}
-
-/* Take n rows of a leaf, or all if there are no more. */
-static void
-recall_take_some(EcpDriftRecall *recall, const EcpLeafRef *ref,
-				 const EcpLeafRows *rows, int n)
-{
-	uint32		left = Min((uint32) n, rows->nrows);
-
-	/* each set of rows with the same probability */
-	for (uint32 row = 0; row < rows->nrows && left > 0; row++)
-	{
-		if (pg_prng_uint64_range(&recall->prng, 1, rows->nrows - row) > left)
+		CHECK_FOR_INTERRUPTS();
+		for (; page >= run->header.ecpr_hw_page; run++)
+			page -= run->header.ecpr_hw_page;
+		if (!ecp_run_copy_page(knn->index, run, page, InvalidBuffer, copy.data))
+			ecp_report_moved(knn->index, run->blk + page);
+		ecp_entry_view(copy.data, geo, 0, &view);
+		if (slot >= ecp_run_page_slots(geo, run, page) || !EcpSlotIsLive(&view, slot))
 			continue;
-		recall_take(recall, ref, rows, row);
-		left--;
+		ecp_run_read_vector(knn->index, geo, run, &view, page * geo->slots + slot, vector);
+		ecp_prepare_query(&state->meta, vector,
+						  knn->elements + q * knn->plan->query_stride);
+		recall->self[q] = view.tids[slot];
+		if (!ref->is_buffer)
+			recall->nmisassigned += recall_is_misassigned(knn, q, leaf->ecpc_run);
+		ecp_knn_query_begin(&knn->queries[q], q);
+		knn->shared->nqueries++;
+		n--;
 	}
+	pfree(vector);
+	pfree(runs);
 }
 
-/* Clusters to take queries from, so that their rows fit the memory. */
-static int
-recall_sources(const EcpDriftRecall *recall, const EcpLeaves *leaves,
-			   double nrows)
-{
-	double		memory = maintenance_work_mem * 1024.0 / DRIFT_SOURCES_SHARE;
-	double		rows = nrows / leaves->n * recall->state->leaf.vec_bytes;
-
-	return (int) Max(Min(Min(DRIFT_SOURCES, leaves->n), memory / Max(rows, 1)), 1);
-}
-
-/*
- * Draw clusters by their numbers of rows, as the tree has them, evenly spaced
- * along the list of leaves, and take rows of them.
- */
+/* Draw rows evenly spaced along the leaves, by the numbers that the tree has. */
 static void
 recall_draw(EcpDriftRecall *recall, const EcpLeaves *leaves)
 {
@@ -267,72 +142,93 @@ recall_draw(EcpDriftRecall *recall, const EcpLeaves *leaves)
 	double		seen = 0;
 	double		next;
 	double		step;
-	int			nsources;
-	int			nrows;
 
 	/* a leaf that counts no rows yet may have some */
 	for (int i = 0; i < leaves->n; i++)
 		total += Max(leaves->refs[i].child.ecpc_nrows, 1);
-	nsources = recall_sources(recall, leaves, total);
-	nrows = (DRIFT_QUERIES + nsources - 1) / nsources;
-	step = total / nsources;
+	step = total / DRIFT_QUERIES;
 	next = step * pg_prng_double(&recall->prng);
-	recall->sources = palloc_array(DriftSource, nsources);
-	for (int i = 0; i < leaves->n && recall->nsources < nsources; i++)
+	for (int i = 0; i < leaves->n; i++)
 	{
-		const EcpLeafRef *ref = &leaves->refs[i];
-		DriftSource *source = &recall->sources[recall->nsources];
 		int			n = 0;
 
-		seen += Max(ref->child.ecpc_nrows, 1);
+		seen += Max(leaves->refs[i].child.ecpc_nrows, 1);
 		for (; next < seen; next += step)
-			n += nrows;
-		n = Min(n, DRIFT_QUERIES - recall->nqueries);
-		if (n <= 0)
-			continue;
-		source->leaf = i;
-		ecp_leaf_read(recall->index, recall->state, ref,
-					  ECP_LEAF_TIDS | ECP_LEAF_VECTORS, &source->rows);
-		recall->nsources++;
-		recall_take_some(recall, ref, &source->rows, n);
+			n++;
+		n = Min(n, DRIFT_QUERIES - recall->knn.shared->nqueries);
+		if (n > 0)
+			recall_take(recall, &leaves->refs[i], n);
 	}
 }
 
-static int
-wanted_cmp(const void *a, const void *b)
+/* A batch that reads all clusters of its queries in one wave. */
+static void
+recall_plan(const EcpIndexState *state, EcpKnnPlan *plan)
 {
-	const DriftWanted *x = a;
-	const DriftWanted *y = b;
+	const EcpMetaPageData *meta = &state->meta;
+	uint32		nleaves = Max(meta->ecpm_nleaves, 1);
+	int			depth = (int) Min(Max(DRIFT_DEPTH * ecp_target_rule_probes(nleaves),
+									  DRIFT_CLUSTERS), nleaves);
 
-	CHECK_FOR_INTERRUPTS();
-	if (x->run != y->run)
-		return x->run < y->run ? -1 : 1;
-	return (x->query > y->query) - (x->query < y->query);
+	plan->state = *state;
+	plan->k = ECP_DRIFT_K_MOST;
+	plan->room = DRIFT_ROWS;
+	plan->scan.adaptive = true;
+	plan->scan.probes = (int) Min(ecp_target_rule_probes(nleaves), depth);
+	plan->max_refs = plan->max_read =
+		(int) Min(2 * (uint64) depth + 1, depth + 1 + (uint64) meta->ecpm_nbuffers);
+	plan->max_refs = plan->max_read = Min(plan->max_refs, ECP_KNN_REFS_MAX);
+	/* the leader after the last cluster is needed, too */
+	plan->probes = Min(depth + 1, plan->max_refs);
+	plan->scan.known = plan->probes - 1;
+	plan->max_queries = DRIFT_QUERIES;
+	plan->query_bytes = ecp_vector_bytes(EcpMetaQueryElem(meta), meta->ecpm_dims);
+	plan->query_stride = MAXALIGN(plan->query_bytes);
+	ecp_knn_workers_layout(plan, MaxAllocHugeSize);
+}
+
+/* Keep those of a query's rows that count, in order. */
+static void
+recall_settle(EcpDriftRecall *recall, int q)
+{
+	EcpRanked  *rows = ecp_knn_heap(&recall->knn, q);
+	uint64		self = ecp_tid_item(&recall->self[q]);
+	int			n = 0;
+
+	for (int i = 0; i < recall->knn.queries[q].nheap; i++)
+		if (!EcpRankedIsNaN(&rows[i]) && (rows[i].item & ECP_KNN_TID_MASK) != self)
+			rows[n++] = rows[i];
+	recall->knn.queries[q].nheap = n;
 }
 
 EcpDriftRecall *
 ecp_drift_recall_begin(Relation index, EcpIndexState *state,
 					   const EcpLeaves *leaves)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "ecp drift",
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "ecp drift",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	EcpDriftRecall *recall = palloc0(sizeof(EcpDriftRecall));
-	uint32		nleaves = Max(state->meta.ecpm_nleaves, 1);
+	EcpKnn	   *knn = &recall->knn;
+	EcpKnnPlan	plan = {0};
 
 	Assert(leaves->n > 0);
 	recall->context = context;
-	recall->index = index;
-	recall->state = state;
-	recall->depth = (int) Min(Max(DRIFT_DEPTH * ecp_target_rule_probes(nleaves),
-								  DRIFT_CLUSTERS), nleaves);
+	knn->index = index;
 	pg_prng_seed(&recall->prng, state->meta.ecpm_seed);
-	recall->queries = palloc_array(DriftQuery, DRIFT_QUERIES);
-	recall->max_wanted = 1024;
-	recall->wanted = palloc_array(DriftWanted, recall->max_wanted);
+	recall_plan(state, &plan);
+	ecp_knn_workers_start(knn, &plan, 0);
 	recall_draw(recall, leaves);
-	qsort(recall->wanted, recall->nwanted, sizeof(DriftWanted), wanted_cmp);
+	knn->shared->batch++;
+	ecp_knn_workers_run(knn, ECP_KNN_DESCEND, knn->shared->nqueries, 1);
+	ecp_knn_wave_order(knn);
+	if (ecp_knn_wave_next(knn))
+	{
+		ecp_knn_workers_run(knn, ECP_KNN_PLACE, knn->shared->nqueries, 1);
+		ecp_knn_workers_run(knn, ECP_KNN_CLUSTERS, knn->shared->nactive, 1);
+	}
+	for (int q = 0; q < knn->shared->nqueries; q++)
+		recall_settle(recall, q);
 	MemoryContextSwitchTo(old);
 	return recall;
 }
@@ -340,202 +236,88 @@ ecp_drift_recall_begin(Relation index, EcpIndexState *state,
 void
 ecp_drift_recall_end(EcpDriftRecall *recall)
 {
+	ecp_knn_workers_stop(&recall->knn);
 	MemoryContextDelete(recall->context);
 }
 
-const EcpLeafRows *
-ecp_drift_recall_kept(const EcpDriftRecall *recall, int leaf)
+bool
+ecp_drift_recall_counted(const EcpDriftRecall *recall, const EcpChildData *leaf,
+						 uint32 *nrows)
 {
-	for (int s = 0; s < recall->nsources; s++)
-	{
-		if (recall->sources[s].leaf == leaf)
-			return &recall->sources[s].rows;
-	}
-	return NULL;
-}
-
-/* ---- the pass ---- */
-
-/* Nearer first; of equally near rows, those that a search reads first. */
-static int
-row_cmp(const void *a, const void *b)
-{
-	const DriftRow *x = a;
-	const DriftRow *y = b;
-
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return (x->place > y->place) - (x->place < y->place);
-}
-
-/* Keep the ECP_DRIFT_K_MOST nearest rows, in order. */
-static void
-query_cut(DriftQuery *query)
-{
-	qsort(query->rows, query->nrows, sizeof(DriftRow), row_cmp);
-	if (query->nrows < ECP_DRIFT_K_MOST)
-		return;
-	query->nrows = ECP_DRIFT_K_MOST;
-	query->last = query->rows[ECP_DRIFT_K_MOST - 1];
-}
-
-/* Compare a query with the rows of a leaf in this place of its order. */
-static void
-recall_compare(EcpDriftRecall *recall, DriftQuery *query, int place,
-			   const EcpLeafRows *rows)
-{
-	ecp_query_rank_rows(query->query, rows->vectors,
-						recall->state->leaf.vec_bytes,
-						(const uint32 *const *) recall->factors, rows->nrows,
-						recall->ranks);
-	for (uint32 i = 0; i < rows->nrows; i++)
-	{
-		DriftRow	row = {recall->ranks[i], place};
-
-		/* not ItemPointerEquals(): a TID of a damaged page may be invalid */
-		if (isnan(row.rank) || row_cmp(&row, &query->last) >= 0 ||
-			ItemPointerCompare(&rows->tids[i], &query->self) == 0)
-			continue;
-		query->rows[query->nrows++] = row;
-		if (query->nrows == 2 * ECP_DRIFT_K_MOST)
-			query_cut(query);
-	}
-}
-
-/* Compute the factors of the rows of a leaf. */
-static void
-recall_set_factors(EcpDriftRecall *recall, const EcpLeafRows *rows)
-{
-	const EcpMetaPageData *meta = &recall->state->meta;
-	int			nfactors = ecp_factors_count(meta->ecpm_elem, meta->ecpm_metric);
-
-	if (rows->nrows > recall->max)
-	{
-		Size		room = add_size(rows->nrows, ECP_KERNEL_SLACK);
-
-		recall->max = rows->nrows;
-		for (int f = 0; f < ECP_FACTORS_MAX; f++)
-			recall->factors[f] = MemoryContextAllocHuge(recall->context,
-														mul_size(room, sizeof(uint32)));
-		recall->ranks = MemoryContextAllocHuge(recall->context,
-											   mul_size(room, sizeof(float8)));
-	}
-	for (uint32 i = 0; i < rows->nrows && nfactors > 0; i++)
-	{
-		uint32		factors[ECP_FACTORS_MAX] = {0};
-
-		ecp_factors_compute(meta->ecpm_elem, meta->ecpm_metric, meta->ecpm_dims,
-							rows->vectors + (Size) i * recall->state->leaf.vec_bytes,
-							factors);
-		for (int f = 0; f < ECP_FACTORS_MAX; f++)
-			recall->factors[f][i] = factors[f];
-	}
-}
-
-void
-ecp_drift_recall_add(EcpDriftRecall *recall, const EcpLeafRef *ref,
-					 const EcpLeafRows *rows)
-{
-	uint64		run = ref->child.ecpc_run;
-	Size		low = 0;
-	Size		high = recall->nwanted;
+	const EcpKnn *knn = &recall->knn;
+	int			low = 0;
+	int			high = knn->shared->nactive;
 
 	while (low < high)
 	{
-		Size		middle = low + (high - low) / 2;
+		int			middle = (low + high) / 2;
+		EcpKnnCluster *cluster = &knn->clusters[knn->active[middle]];
+		BlockNumber blk = pg_atomic_read_u32(&cluster->blk);
 
-		if (recall->wanted[middle].run < run)
+		if (blk == leaf->ecpc_blk)
+		{
+			*nrows = cluster->nlive;
+			return true;
+		}
+		if (blk < leaf->ecpc_blk)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low == recall->nwanted || rows->nrows == 0)
-		return;
-	recall_set_factors(recall, rows);
-	for (; low < recall->nwanted && recall->wanted[low].run == run; low++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		recall_compare(recall, &recall->queries[recall->wanted[low].query],
-					   recall->wanted[low].place, rows);
-	}
+	return false;
 }
 
 /* ---- what searches find ---- */
 
-/* Rank of the k-th row that a search has after n clusters, or infinity. */
-static float8
-query_kth(const DriftQuery *query, int n, int k)
-{
-	for (int r = 0; r < query->nrows; r++)
-	{
-		if (query->rows[r].place < n && --k == 0)
-			return query->rows[r].rank;
-	}
-	return get_float8_infinity();
-}
-
-/* After how many clusters a search for k rows by this plan stops. */
-static int
-query_stop(const EcpDriftRecall *recall, const DriftQuery *query,
-		   const EcpScanPlan *plan, int k)
-{
-	const EcpMetaPageData *meta = &recall->state->meta;
-	EcpPlace	place = query->place;
-	EcpQueryMix mix;
-	double		slack;
-	int			n = plan->least;
-
-	if (!plan->adaptive)
-		return plan->probes;
-	ecp_place_set_kth(&place, meta, query_kth(query, plan->known, k));
-	ecp_place_mix(&place, &meta->ecpm_curve, plan->rows, &mix);
-	slack = ecp_mix_slack(&mix, plan->slack);
-	while (n < query->nranks &&
-		   !(ecp_stop_gap(&place, meta, query->ranks[n],
-						  query_kth(query, n, k)) +
-			 ecp_stop_advance(meta, n) >= slack))
-		n = EcpLookNext(n);
-	return n;
-}
-
-/* The share of the k nearest rows that the first n clusters have. */
+/* The share of the k nearest rows that came by the refs before "end". */
 static double
-query_recall(const DriftQuery *query, int n, int k)
+recall_share(const EcpRanked *rows, int nrows, int k, int end)
 {
-	int			wanted = Min(k, query->nrows);
+	int			wanted = Min(k, nrows);
 	int			found = 0;
 
 	/* rows as near as the k-th are as good */
-	for (int r = 0; r < query->nrows && found < wanted &&
-		 query->rows[r].rank <= query->rows[wanted - 1].rank; r++)
-		found += query->rows[r].place < n;
+	for (int r = 0; r < nrows && found < wanted && rows[r].rank <= rows[wanted - 1].rank; r++)
+		found += EcpKnnItemRef(rows[r].item) < end;
 	return (double) found / wanted;
 }
 
 double
-ecp_drift_recall_at(const EcpDriftRecall *recall, int k, double *error)
+ecp_drift_recall_at(EcpDriftRecall *recall, int k, double *error)
 {
-	EcpScanPlan plan;
+	EcpKnn	   *knn = &recall->knn;
+	EcpScanPlan *plan = &knn->shared->plan.scan;
+	EcpKnnLook *look = NULL;
 	double		sum = 0;
 	double		squares = 0;
 	int			n = 0;
 
 	Assert(k > 0 && k <= ECP_DRIFT_K_MOST);
-	ecp_target_plan(recall->index, &recall->state->meta, k, &plan);
-	for (int q = 0; q < recall->nqueries; q++)
+	ecp_target_plan(knn->index, &knn->plan->state.meta, k, plan);
+	if (plan->adaptive)
+		look = ecp_knn_look_create(knn);
+	for (int q = 0; q < knn->shared->nqueries; q++)
 	{
-		DriftQuery *query = &recall->queries[q];
+		EcpKnnQuery *query = &knn->queries[q];
+		float8		kth;
 		double		found;
+		int			end;
 
 		CHECK_FOR_INTERRUPTS();
-		query_cut(query);
-		if (query->nrows == 0)
+		if (query->nheap == 0)
 			continue;
-		found = query_recall(query, query_stop(recall, query, &plan, k), k);
+		query->kth = get_float8_infinity();
+		end = look ? ecp_knn_look_replay(look, q, &kth) :
+			ecp_knn_look_end(knn, q, plan->probes);
+		ecp_knn_compare_sort(ecp_knn_heap(knn, q), query->nheap);
+		found = recall_share(ecp_knn_heap(knn, q), query->nheap, k,
+							 end < 0 ? query->end : end);
 		sum += found;
 		squares += found * found;
 		n++;
 	}
+	if (look)
+		ecp_knn_look_free(look);
 	if (n == 0)
 		return *error = get_float8_nan();
 	sum /= n;
@@ -546,9 +328,5 @@ ecp_drift_recall_at(const EcpDriftRecall *recall, int k, double *error)
 double
 ecp_drift_recall_misassigned(const EcpDriftRecall *recall)
 {
-	int			n = 0;
-
-	for (int q = 0; q < recall->nqueries; q++)
-		n += recall->queries[q].misassigned;
-	return recall->nqueries > 0 ? (double) n / recall->nqueries : 0;
+	return (double) recall->nmisassigned / Max(recall->knn.shared->nqueries, 1);
 }

@@ -234,9 +234,9 @@ ecp_clusters(PG_FUNCTION_ARGS)
 
 		if (leaves.refs[i].is_buffer)
 			continue;
-		ecp_leaf_read(index, &state, &leaves.refs[i], ECP_LEAF_TIDS, &leaf);
+		ecp_leaf_read(index, &state, &leaves.refs[i], &leaf);
 		clusters_put(&rows, &leaves.refs[i], &leaf);
-		ecp_leaf_rows_free(&leaf);
+		pfree(leaf.tids);
 	}
 	relation_close(index, AccessShareLock);
 	return (Datum) 0;

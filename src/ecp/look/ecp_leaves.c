@@ -3,9 +3,7 @@
  * ecp_leaves.c
  *	  The clusters and insert buffers of an index, one after the other.
  *
- * Each page of a leaf is read once.  Page 0 of a run is copied with its header,
- * and a page of the vector part serves all rows with bytes on it, which follow
- * one another.
+ * Each entry page of a leaf is read once: page 0 of a run is copied with its header.
  *
  * The caller reads a version under a snapshot, as a scan does, so that none of
  * its pages is freed.
@@ -21,13 +19,6 @@
 #include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"
-
-/* A page of a run's vector part, copied. */
-typedef struct LeafVectorPage
-{
-	uint32		pageno;			/* 0 = none: that is an entry page */
-	PGAlignedBlock copy;
-} LeafVectorPage;
 
 /* ---- which leaves there are ---- */
 
@@ -85,93 +76,36 @@ ecp_leaves_collect(Relation index, const EcpIndexState *state,
 
 /* ---- the rows of one ---- */
 
-static void
-leaf_reserve(EcpLeafRows *rows, uint32 more, int want, Size vec_bytes)
-{
-	uint32		max = Max(rows->nrows + more, rows->max + rows->max / 2);
-
-	if (rows->nrows + more <= rows->max)
-		return;
-	if (want & ECP_LEAF_TIDS)
-	{
-		Size		bytes = mul_size(max, sizeof(ItemPointerData));
-
-		rows->tids = rows->tids ? repalloc_huge(rows->tids, bytes) :
-			palloc_extended(bytes, MCXT_ALLOC_HUGE);
-	}
-	if (want & ECP_LEAF_VECTORS)
-	{
-		Size		bytes = add_size(mul_size(max, vec_bytes), ECP_KERNEL_SLACK);
-
-		rows->vectors = rows->vectors ? repalloc_huge(rows->vectors, bytes) :
-			palloc_extended(bytes, MCXT_ALLOC_HUGE);
-	}
-	rows->max = max;
-}
-
-/* Copy the vector of a slot of a run. */
-static void
-leaf_vector(Relation index, const EcpGeometry *geo, const EcpRun *run,
-			const EcpEntryView *view, uint32 slot, LeafVectorPage *page,
-			char *vector)
-{
-	if (!geo->stream)
-	{
-		ecp_entry_get_vector(geo, view, slot % geo->slots, vector);
-		return;
-	}
-	ecp_stream_foreach(part, geo, run->header.ecpr_entry_pages, slot)
-	{
-		if (page->pageno != part.pageno)
-		{
-			Buffer		buffer = ecp_run_page_get(index, ECP_PAGE_VECTOR,
-												  run->blk, run->run,
-												  part.pageno,
-												  BUFFER_LOCK_SHARE);
-
-			if (!BufferIsValid(buffer))
-				ecp_report_moved(index, run->blk + part.pageno);
-			memcpy(page->copy.data, BufferGetPage(buffer), BLCKSZ);
-			UnlockReleaseBuffer(buffer);
-			page->pageno = part.pageno;
-		}
-		memcpy(vector + part.done,
-			   EcpPageGetStream(page->copy.data) + part.offset, part.bytes);
-	}
-}
-
 /* Add the rows of an entry page, of which "entries" is a copy. */
 static void
-leaf_page(Relation index, const EcpGeometry *geo, const EcpRun *run,
-		  uint32 pageno, char *entries, int want, LeafVectorPage *page,
+leaf_page(const EcpGeometry *geo, const EcpRun *run, uint32 pageno, char *entries,
 		  EcpLeafRows *rows)
 {
 	uint32		nslots = ecp_run_page_slots(geo, run, pageno);
 	EcpEntryView view;
 
 	ecp_entry_view(entries, geo, 0, &view);
-	leaf_reserve(rows, nslots, want, geo->vec_bytes);
-	for (uint32 slot = 0; slot < nslots; slot++)
+	if (rows->nrows + nslots > rows->max)
 	{
-		if (!EcpSlotIsLive(&view, slot))
-			continue;
-		if (want & ECP_LEAF_TIDS)
-			rows->tids[rows->nrows] = view.tids[slot];
-		if (want & ECP_LEAF_VECTORS)
-			leaf_vector(index, geo, run, &view, pageno * geo->slots + slot, page,
-						rows->vectors + (Size) rows->nrows * geo->vec_bytes);
-		rows->nrows++;
+		Size		bytes;
+
+		rows->max = Max(rows->nrows + nslots, rows->max + rows->max / 2);
+		bytes = mul_size(rows->max, sizeof(ItemPointerData));
+		rows->tids = rows->tids ? repalloc_huge(rows->tids, bytes) :
+			palloc_extended(bytes, MCXT_ALLOC_HUGE);
 	}
+	for (uint32 slot = 0; slot < nslots; slot++)
+		if (EcpSlotIsLive(&view, slot))
+			rows->tids[rows->nrows++] = view.tids[slot];
 }
 
-/* Read a leaf; free it with ecp_leaf_rows_free(). */
+/* Read a leaf; free rows->tids, unless it is NULL. */
 void
-ecp_leaf_read(Relation index, const EcpIndexState *state,
-			  const EcpLeafRef *ref, int want, EcpLeafRows *rows)
+ecp_leaf_read(Relation index, const EcpIndexState *state, const EcpLeafRef *ref,
+			  EcpLeafRows *rows)
 {
 	const EcpGeometry *geo = &state->leaf;
 	PGAlignedBlock copy;
-	LeafVectorPage page;
 	EcpRun	   *runs;
 	char	   *firsts;
 
@@ -182,31 +116,16 @@ ecp_leaf_read(Relation index, const EcpIndexState *state,
 		ecp_report_moved(index, ref->child.ecpc_blk);
 	for (int r = 0; r < rows->nruns; r++)
 	{
-		const EcpRunHeaderData *header = &runs[r].header;
-
-		rows->nslots += header->ecpr_nslots;
-		rows->npages += header->ecpr_npages;
-		page.pageno = 0;
-		leaf_page(index, geo, &runs[r], 0, firsts + (Size) r * BLCKSZ, want,
-				  &page, rows);
-		for (uint32 p = 1; p < header->ecpr_hw_page; p++)
+		rows->nslots += runs[r].header.ecpr_nslots;
+		leaf_page(geo, &runs[r], 0, firsts + (Size) r * BLCKSZ, rows);
+		for (uint32 p = 1; p < runs[r].header.ecpr_hw_page; p++)
 		{
 			CHECK_FOR_INTERRUPTS();
 			if (!ecp_run_copy_page(index, &runs[r], p, InvalidBuffer, copy.data))
 				ecp_report_moved(index, runs[r].blk + p);
-			leaf_page(index, geo, &runs[r], p, copy.data, want, &page, rows);
+			leaf_page(geo, &runs[r], p, copy.data, rows);
 		}
 	}
 	pfree(firsts);
 	pfree(runs);
-}
-
-void
-ecp_leaf_rows_free(EcpLeafRows *rows)
-{
-	if (rows->tids)
-		pfree(rows->tids);
-	if (rows->vectors)
-		pfree(rows->vectors);
-	memset(rows, 0, sizeof(EcpLeafRows));
 }

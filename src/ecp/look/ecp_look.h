@@ -32,28 +32,20 @@ typedef struct EcpLeaves
 	int64		dead_leaders;	/* slots of leaders that were replaced */
 } EcpLeaves;
 
-/* What to copy of the rows of a leaf. */
-#define ECP_LEAF_TIDS		0x01
-#define ECP_LEAF_VECTORS	0x02
-
 /* The contents of a leaf. */
 typedef struct EcpLeafRows
 {
 	int			nruns;
 	uint32		nslots;
-	uint32		npages;
 	uint32		nrows;
-	ItemPointerData *tids;		/* if wanted, else NULL */
-	char	   *vectors;		/* the same; vec_bytes each, and
-								 * ECP_KERNEL_SLACK bytes more */
-	uint32		max;			/* rows that there is room for */
+	ItemPointerData *tids;
+	uint32		max;			/* TIDs that there is room for */
 } EcpLeafRows;
 
 extern void ecp_leaves_collect(Relation index, const EcpIndexState *state,
 							   EcpLeaves *leaves);
 extern void ecp_leaf_read(Relation index, const EcpIndexState *state,
-						  const EcpLeafRef *ref, int want, EcpLeafRows *rows);
-extern void ecp_leaf_rows_free(EcpLeafRows *rows);
+						  const EcpLeafRef *ref, EcpLeafRows *rows);
 
 /*
  * ecp_drift_recall.c: the present recall of an index, in one pass over its clusters.
@@ -65,30 +57,22 @@ typedef struct EcpDriftRecall EcpDriftRecall;
 #define ECP_DRIFT_K_MOST	1000
 
 /*
- * Take random rows of the leaves as queries, which reads some clusters.  Free
- * with ecp_drift_recall_end().
+ * Take random rows of the leaves as queries, and read the clusters that their searches
+ * may read.  Free with ecp_drift_recall_end().
  */
 extern EcpDriftRecall *ecp_drift_recall_begin(Relation index,
 											  EcpIndexState *state,
 											  const EcpLeaves *leaves);
 
-/*
- * The rows of leaf number "leaf", with TIDs and vectors, if it was read to take
- * queries; or NULL.  Valid until ecp_drift_recall_end().
- */
-extern const EcpLeafRows *ecp_drift_recall_kept(const EcpDriftRecall *recall,
-												int leaf);
-
-/* Compare a leaf with the queries whose searches may read it. */
-extern void ecp_drift_recall_add(EcpDriftRecall *recall, const EcpLeafRef *ref,
-								 const EcpLeafRows *rows);
+/* How many rows a leaf has, if it was read. */
+extern bool ecp_drift_recall_counted(const EcpDriftRecall *recall,
+									 const EcpChildData *leaf, uint32 *nrows);
 
 /*
- * All leaves have been compared: mean recall at k of searches by the present
- * settings, and its standard error; NaN if there were no queries.
+ * Mean recall at k of searches by the present settings, and its standard error; NaN if
+ * there were no queries.
  */
-extern double ecp_drift_recall_at(const EcpDriftRecall *recall, int k,
-								  double *error);
+extern double ecp_drift_recall_at(EcpDriftRecall *recall, int k, double *error);
 
 /* Share of the queries that are strictly nearer to another cluster's leader. */
 extern double ecp_drift_recall_misassigned(const EcpDriftRecall *recall);
@@ -120,10 +104,10 @@ extern void ecp_drift_stored(Relation index, const EcpIndexState *state,
 
 /*
  * What a pass over all leaves tells, which have their present numbers of rows;
- * "recall" has compared all of them, or is NULL if there are none.
+ * "recall" is NULL if there are none.
  */
 extern void ecp_drift_measured(Relation index, const EcpIndexState *state,
 							   const EcpLeaves *leaves,
-							   const EcpDriftRecall *recall, EcpDrift *drift);
+							   EcpDriftRecall *recall, EcpDrift *drift);
 
 #endif							/* ECP_LOOK_H */

@@ -154,22 +154,22 @@ ecp_index_stats(PG_FUNCTION_ARGS)
 
 /* Add a leaf, and note its number of rows. */
 static void
-stats_add(EcpStats *stats, EcpLeafRef *ref, const EcpLeafRows *rows)
+stats_add(EcpStats *stats, EcpLeafRef *ref, const EcpClusterSize *size)
 {
-	ref->child.ecpc_nrows = rows->nrows;
+	ref->child.ecpc_nrows = size->nlive;
 	if (ref->is_buffer)
 	{
 		stats->nbuffers++;
-		stats->nbuffered += rows->nrows;
+		stats->nbuffered += size->nlive;
 		return;
 	}
-	stats->smallest = stats->nclusters++ == 0 ? rows->nrows :
-		Min(stats->smallest, rows->nrows);
-	stats->largest = Max(stats->largest, rows->nrows);
-	stats->nrows += rows->nrows;
-	stats->nslots += rows->nslots;
-	stats->nruns += rows->nruns;
-	stats->npages += rows->npages;
+	stats->smallest = stats->nclusters++ == 0 ? size->nlive :
+		Min(stats->smallest, size->nlive);
+	stats->largest = Max(stats->largest, size->nlive);
+	stats->nrows += size->nlive;
+	stats->nslots += size->nslots;
+	stats->nruns += size->nruns;
+	stats->npages += size->npages;
 }
 
 /* Read all leaves of an index, and measure its recall if it has rows. */
@@ -185,18 +185,16 @@ stats_pass(Relation index, EcpIndexState *state, EcpStats *stats,
 		*recall = ecp_drift_recall_begin(index, state, leaves);
 	for (int i = 0; i < leaves->n; i++)
 	{
-		const EcpLeafRows *kept = ecp_drift_recall_kept(*recall, i);
-		EcpLeafRows rows;
+		EcpLeafRef *ref = &leaves->refs[i];
+		uint32		nrows = 0;
+		bool		counted = ecp_drift_recall_counted(*recall, &ref->child, &nrows);
+		EcpClusterSize size;
 
-		if (kept == NULL)
-			ecp_leaf_read(index, state, &leaves->refs[i],
-						  ECP_LEAF_TIDS | ECP_LEAF_VECTORS, &rows);
-		else
-			rows = *kept;
-		ecp_drift_recall_add(*recall, &leaves->refs[i], &rows);
-		stats_add(stats, &leaves->refs[i], &rows);
-		if (kept == NULL)
-			ecp_leaf_rows_free(&rows);
+		if (!ecp_cluster_size(index, state, &ref->child, !counted, &size))
+			ecp_report_moved(index, ref->child.ecpc_blk);
+		if (counted)
+			size.nlive = nrows;
+		stats_add(stats, ref, &size);
 	}
 }
 
