@@ -21,7 +21,7 @@ use File::Find;
 
 use constant {
 	EXCEPTIONS => 0,     # lower it with each exception that goes
-	CIRCLE_MAX => 3,     # files that may need each other
+	CIRCLE_MAX => 2,     # files that may need each other
 	HEADERS_MAX => 66,   # one for each interface: lower it with those that go
 	README => 'src/README',
 };

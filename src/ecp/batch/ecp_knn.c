@@ -207,7 +207,6 @@ knn_find(EcpKnn *knn)
 	else
 	{
 		ecp_knn_workers_run(knn, ECP_KNN_DESCEND, n, KNN_DESCEND_STEP);
-		ecp_knn_wave_order(knn);
 		while (ecp_knn_wave_next(knn))
 		{
 			ecp_knn_workers_run(knn, ECP_KNN_PLACE, n, KNN_QUERIES_STEP);

@@ -146,34 +146,8 @@ extern void ecp_group_rows_sort(EcpGroupRow *rows, size_t n);
 extern void ecp_group_rows_return(ReturnSetInfo *rsinfo, EcpGroupRow *rows, int n,
 								  int k);
 
-/* ecp_sweep.c: A pass over blocks of a relation in ascending order */
-
-/*
- * A pass over blocks of a relation in ascending order: on a device where a
- * seek costs more than reading what lies between, it reads that, too.
- */
-typedef struct EcpSweep
-{
-	Relation	rel;
-	BufferAccessStrategy strategy;	/* for blocks between those wanted */
-	BlockNumber next;			/* behind the last one read */
-	BlockNumber gap;			/* blocks to read rather than to skip */
-	int			distance;		/* blocks or clusters to prefetch */
-	int			cold;			/* blocks or clusters to prefetch on */
-	int64		missed;			/* reads when the last block was asked for */
-} EcpSweep;
-
-extern void ecp_sweep_init(EcpSweep *sweep, Relation rel);
-extern void ecp_sweep_to(EcpSweep *sweep, BlockNumber blk, uint32 npages);
-extern void ecp_sweep_end(EcpSweep *sweep);
+/* ecp_sweep.c: blocks that others will soon read in another order */
 extern void ecp_sweep_read(Relation rel, BlockNumber *blocks, Size n);
-
-/* Are pages being read from the device, so that prefetching pays? */
-#define EcpSweepIsCold(sweep)	((sweep)->cold > 0 && (sweep)->distance > 0)
-
-/* Would the kernel not read "blk" ahead by itself? */
-#define EcpSweepIsJump(sweep, end, blk) \
-	((blk) < (end) || (blk) - (end) > (sweep)->gap)
 
 /*
  * ecp_knn.c: many queries at once: what batches through an index and comparisons with a whole table share.
@@ -240,7 +214,7 @@ typedef struct EcpKnnCluster
 	Buffer		recent[ECP_KNN_RECENT]; /* of its first pages, as last seen */
 } EcpKnnCluster;
 
-/* Clusters in the order of blocks. */
+/* A cluster that is wanted in this wave. */
 typedef struct EcpKnnOrder
 {
 	BlockNumber blk;
@@ -292,7 +266,6 @@ typedef struct EcpKnnLayout
 	Size		heaps;
 	Size		refs;
 	Size		clusters;
-	Size		order;
 	Size		active;
 	Size		pairs;
 	Size		keys;
@@ -336,9 +309,7 @@ typedef struct EcpKnnShared
 	/* the batch; constant while a phase goes on */
 	uint32		batch;			/* its number, from 1 */
 	int			nqueries;
-	int			nclusters;		/* that any query may want */
-	int			nactive;		/* that are wanted in this wave */
-	int			wave;			/* its number, from 0 */
+	int			nactive;		/* clusters that are wanted in this wave */
 } EcpKnnShared;
 
 typedef struct EcpKnnReader EcpKnnReader;
@@ -378,8 +349,7 @@ typedef struct EcpKnn
 	EcpRanked  *heaps;			/* room for each query */
 	EcpKnnRef  *refs;			/* max_refs for each query */
 	EcpKnnCluster *clusters;	/* nslots */
-	EcpKnnOrder *order;
-	uint32	   *active;			/* clusters of this wave, in order */
+	EcpKnnOrder *active;		/* in the order of blocks */
 	EcpKnnPair *pairs;			/* by cluster */
 
 	EcpKnnPrepared prepared;	/* ecp_knn_compare.c */
@@ -493,7 +463,7 @@ extern bool ecp_knn_find(Relation heap, Relation index, Snapshot snapshot,
 extern void ecp_knn_compare(EcpKnn *knn, const EcpKnnBlock *blocks,
 							int nblocks, const EcpKnnPair *pairs,
 							int npairs);
-extern const EcpQuery *ecp_knn_compare_prepared(EcpKnn *knn, uint32 q);
+extern bool ecp_knn_prepare(const EcpKnn *knn, int q, void *prepared);
 extern void ecp_knn_compare_push(EcpKnnQuery *query, EcpRanked *heap, int room,
 								 float8 rank, uint64 item);
 extern void ecp_knn_compare_sort(EcpRanked *candidates, int n);
@@ -511,11 +481,6 @@ extern PGDLLEXPORT void ecp_knn_workers_task(EcpTeam *team, const void *args,
 											 char **memories);
 extern PGDLLEXPORT void ecp_knn_workers_main(dsm_segment *seg, shm_toc *toc);
 
-/* ---- ecp_knn_descent.c ---- */
-
-extern bool ecp_knn_prepare(const EcpKnn *knn, int q, void *prepared);
-extern void ecp_knn_descent(EcpKnn *knn, int first, int end);
-
 /* ---- ecp_knn_read.c ---- */
 
 extern void ecp_knn_read(EcpKnn *knn, int first, int end);
@@ -523,8 +488,7 @@ extern void ecp_knn_read_end(EcpKnn *knn);
 
 /* ---- ecp_knn_wave.c ---- */
 
-extern void ecp_knn_wave_first(EcpKnn *knn, int q);
-extern void ecp_knn_wave_order(EcpKnn *knn);
+extern void ecp_knn_descent(EcpKnn *knn, int first, int end);
 extern bool ecp_knn_wave_next(EcpKnn *knn);
 extern void ecp_knn_wave_place(EcpKnn *knn, int first, int end);
 extern void ecp_knn_wave_decide(EcpKnn *knn, int first, int end);

@@ -22,6 +22,7 @@
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /* Queries ahead to fetch into the processor's cache. */
 #define COMPARE_AHEAD		ECP_PASS_QUERIES
@@ -150,8 +151,8 @@ knn_offer(EcpKnn *knn, const EcpKnnPair *pair, const EcpKnnBlock *block,
 }
 
 /* The query in the form that the kernels take. */
-const EcpQuery *
-ecp_knn_compare_prepared(EcpKnn *knn, uint32 q)
+static const EcpQuery *
+knn_query(EcpKnn *knn, uint32 q)
 {
 	const EcpMetaPageData *meta = &knn->plan->state.meta;
 
@@ -169,6 +170,20 @@ ecp_knn_compare_prepared(EcpKnn *knn, uint32 q)
 		MemoryContextSwitchTo(old);
 	}
 	return knn->prepared.queries[q];
+}
+
+/* Bring a query into the form of leaders; false if it has no direction. */
+bool
+ecp_knn_prepare(const EcpKnn *knn, int q, void *prepared)
+{
+	const EcpMetaPageData *meta = &knn->plan->state.meta;
+	EcpVector	vector;
+
+	vector.elem = EcpMetaQueryElem(meta);
+	vector.dims = meta->ecpm_dims;
+	vector.data = knn->elements + q * knn->plan->query_stride;
+	vector.detoasted = NULL;
+	return ecp_prepare(meta, &vector, prepared);
 }
 
 /* What ecp_queries_pass_rows() does, for rows in PARTS. */
@@ -258,7 +273,7 @@ ecp_knn_compare(EcpKnn *knn, const EcpKnnBlock *blocks, int nblocks,
 		if ((knn->queries[pairs[i].query].flags & ECP_KNN_NULL) == 0)
 		{
 			tile[n] = &pairs[i];
-			prepared[n++] = ecp_knn_compare_prepared(knn, pairs[i].query);
+			prepared[n++] = knn_query(knn, pairs[i].query);
 		}
 		if (n < ECP_PASS_QUERIES && i < npairs - 1)
 			continue;

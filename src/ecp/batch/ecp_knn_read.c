@@ -54,7 +54,6 @@ struct EcpKnnReader
 	EcpKnn	   *knn;
 	EcpKnnCluster *cluster;		/* that is being read */
 	MemoryContext context;
-	EcpSweep	sweep;
 	int			nblocks;
 	EcpKnnBlock blocks[READER_BLOCKS];
 	ReaderBlock memory[READER_BLOCKS];
@@ -105,36 +104,24 @@ reader_copy_vectors(EcpKnnReader *reader, const EcpProbeRun *run, uint32 slot,
 	Assert(geo->stream && n <= READER_ROWS);
 	for (int i = 0; i < n; i++)
 	{
-		uint32		done = 0;
-		uint32		pageno;
-		uint32		offset;
-
 		if ((live & (UINT64CONST(1) << i)) == 0)
 			continue;
-		ecp_geometry_stream_position(geo, run->header.ecpr_entry_pages, slot + i,
-									 &pageno, &offset);
-		while (done < geo->vec_bytes)
+		ecp_stream_foreach(part, geo, run->header.ecpr_entry_pages, slot + i)
 		{
-			uint32		part = Min(geo->vec_bytes - done,
-								   ECP_PAYLOAD_BYTES - offset);
-
-			if (have != pageno)
+			if (have != part.pageno)
 			{
 				Page		page;
 				Buffer		buffer;
 
 				CHECK_FOR_INTERRUPTS();
-				buffer = ecp_probe_buffer(&reader->probe, run,
-										  ECP_PAGE_VECTOR, pageno, &page);
+				buffer = ecp_probe_buffer(&reader->probe, run, ECP_PAGE_VECTOR,
+										  part.pageno, &page);
 				memcpy(reader->vector, page, BLCKSZ);
 				UnlockReleaseBuffer(buffer);
 			}
-			have = pageno;
-			memcpy(vectors + (Size) i * geo->vec_bytes + done,
-				   EcpPageGetStream(reader->vector) + offset, part);
-			done += part;
-			pageno++;
-			offset = 0;
+			have = part.pageno;
+			memcpy(vectors + (Size) i * geo->vec_bytes + part.done,
+				   EcpPageGetStream(reader->vector) + part.offset, part.bytes);
 		}
 	}
 }
@@ -358,12 +345,10 @@ reader_create(EcpKnn *knn)
 	reader->probe.page = reader_read_page;
 	reader->probe.page_arg = reader;
 	ecp_probe_init(&reader->probe);
-	reader->probe.prefetch = 0; /* reader_prefetch() does */
 	(void) ecp_probe_room(&reader->probe, READER_CLUSTERS);
 	reader->entry = palloc(BLCKSZ);
 	reader->vector = palloc(BLCKSZ);
 	reader->passed = palloc(sizeof(uint64) * geo->live_words);
-	ecp_sweep_init(&reader->sweep, knn->index);
 	for (int b = 0; b < READER_BLOCKS; b++)
 	{
 		ReaderBlock *memory = &reader->memory[b];
@@ -389,30 +374,8 @@ ecp_knn_read_end(EcpKnn *knn)
 {
 	if (knn->reader == NULL)
 		return;
-	ecp_sweep_end(&knn->reader->sweep);
 	MemoryContextDelete(knn->reader->context);
 	knn->reader = NULL;
-}
-
-/* Prefetch the clusters from "*next" on that are read soon. */
-static void
-reader_prefetch(EcpKnn *knn, int current, int *next, int end)
-{
-	EcpSweep   *sweep = &knn->reader->sweep;
-
-	*next = Max(*next, current + 1);
-	for (; *next < Min(end, current + 1 + sweep->distance); (*next)++)
-	{
-		EcpKnnCluster *before = &knn->clusters[knn->active[*next - 1]];
-		EcpKnnCluster *cluster = &knn->clusters[knn->active[*next]];
-		BlockNumber blk = pg_atomic_read_u32(&cluster->blk);
-		uint32		npages = Min(cluster->npages, ECP_RUN_PAGES_MAX);
-
-		if (cluster->skip || !EcpSweepIsJump(sweep, pg_atomic_read_u32(&before->blk) +
-											 before->npages, blk))
-			continue;
-		ecp_probe_prefetch(knn->index, blk, npages);
-	}
 }
 
 /* Pass clusters from "c" on to the probe; returns the next one to pass. */
@@ -426,9 +389,9 @@ reader_give(EcpKnnReader *reader, int c, int end)
 	memset(refs, 0, n * sizeof(EcpClusterRef));
 	for (int i = 0; i < n; i++)
 	{
-		EcpKnnCluster *cluster = &knn->clusters[knn->active[c + i]];
+		EcpKnnCluster *cluster = &knn->clusters[knn->active[c + i].cluster];
 
-		refs[i].child.ecpc_blk = pg_atomic_read_u32(&cluster->blk);
+		refs[i].child.ecpc_blk = knn->active[c + i].blk;
 		refs[i].child.ecpc_run = cluster->run;
 		refs[i].child.ecpc_npages = cluster->npages;
 		refs[i].child.ecpc_nrows = cluster->nlive;
@@ -444,7 +407,6 @@ reader_give(EcpKnnReader *reader, int c, int end)
 void
 ecp_knn_read(EcpKnn *knn, int first, int end)
 {
-	int			prefetched = first;
 	int			given = first;
 	EcpKnnReader *reader;
 
@@ -455,7 +417,7 @@ ecp_knn_read(EcpKnn *knn, int first, int end)
 	reader = knn->reader;
 	for (int c = first; c < end; c++)
 	{
-		EcpKnnCluster *cluster = &knn->clusters[knn->active[c]];
+		EcpKnnCluster *cluster = &knn->clusters[knn->active[c].cluster];
 
 		if (c == given)
 			given = reader_give(reader, c, end);
@@ -464,10 +426,6 @@ ecp_knn_read(EcpKnn *knn, int first, int end)
 			(void) ecp_probe_next(&reader->probe);
 			continue;
 		}
-		ecp_sweep_to(&reader->sweep, pg_atomic_read_u32(&cluster->blk),
-					 cluster->npages);
-		if (EcpSweepIsCold(&reader->sweep))
-			reader_prefetch(knn, c, &prefetched, end);
 		reader->cluster = cluster;
 		cluster->nlive = cluster->npassed = 0;
 		(void) ecp_probe_next(&reader->probe);

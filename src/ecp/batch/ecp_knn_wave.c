@@ -3,7 +3,13 @@
  * ecp_knn_wave.c
  *	  Many queries at once: which clusters are read when, and for whom.
  *
- * Descents say which clusters each query may want, nearest first (its refs).
+ * Each query descends by itself, and gets as its refs the clusters that its scan would
+ * read first, nearest first; if the scan stops by an estimate, several times as many as
+ * it reads on average, with what the estimate takes.  The clusters of all queries are in
+ * a hash table in shared memory, by block, to which all processes add while they
+ * descend.  A slot is never freed, not even for the next batch, and its other fields are
+ * read in later phases only.
+ *
  * A scan with a recall target reads them in this order, and looks now and then
  * whether it has enough (ecp_stop.c).  A batch reads them in the order of
  * blocks, in waves:
@@ -26,11 +32,15 @@
 #include "postgres.h"
 
 #include "base/topk.h"
+#include "common/hashfn.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_stop.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 #include "utils/float.h"
+#include "utils/memutils.h"
 #include "vector/vector_value.h"
 
 #define ST_SORT order_sort
@@ -68,8 +78,8 @@ wave_cut_off(EcpKnnQuery *query)
 }
 
 /* What a query whose refs are known wants first. */
-void
-ecp_knn_wave_first(EcpKnn *knn, int q)
+static void
+wave_first(EcpKnn *knn, int q)
 {
 	const EcpKnnPlan *plan = knn->plan;
 	EcpKnnQuery *query = &knn->queries[q];
@@ -86,36 +96,122 @@ ecp_knn_wave_first(EcpKnn *knn, int q)
 		wave_want(knn, q, end);
 }
 
-/*
- * Put the clusters that queries may want, of this and earlier batches, into
- * the order of blocks.
- */
-void
-ecp_knn_wave_order(EcpKnn *knn)
+/* ---- descents ---- */
+
+/* Find the slot of a cluster in the hash table, or fill one. */
+static uint32
+wave_cluster(EcpKnn *knn, const EcpClusterRef *ref)
 {
-	EcpKnnShared *shared = knn->shared;
+	const EcpChildData *child = &ref->child;
+	uint32		mask = knn->plan->nslots - 1;
+	uint32		c = murmurhash32(child->ecpc_blk) & mask;
 
-	Assert(!knn->plan->exact);
-	shared->nclusters = 0;
-	shared->wave = -1;
-	for (uint32 c = 0; c < knn->plan->nslots; c++)
+	for (uint32 n = 0; n <= mask; n++, c = (c + 1) & mask)
 	{
-		BlockNumber blk = pg_atomic_read_u32(&knn->clusters[c].blk);
+		EcpKnnCluster *cluster = &knn->clusters[c];
+		uint32		blk = pg_atomic_read_u32(&cluster->blk);
 
-		if (blk == 0)
-			continue;
-		if (shared->nclusters == knn->plan->max_clusters)
-			ecp_report_corrupt(knn->index, ECP_META_BLKNO,
-							   "There are more clusters than the metapage says.");
-		knn->order[shared->nclusters].blk = blk;
-		knn->order[shared->nclusters++].cluster = c;
+		if (blk == 0 &&
+			pg_atomic_compare_exchange_u32(&cluster->blk, &blk,
+										   child->ecpc_blk))
+		{
+			cluster->npages = child->ecpc_npages;
+			cluster->run = child->ecpc_run;
+			cluster->nlive = child->ecpc_nrows;
+			if (knn->summary)
+				cluster->skip = ecp_probe_rules_out(knn->index, &knn->plan->state,
+													knn->snapshot, knn->summary, ref);
+			return c;
+		}
+		/* a failed exchange has set blk to what is there */
+		if (blk == child->ecpc_blk)
+			return c;
 	}
-	order_sort(knn->order, shared->nclusters);
+	ecp_report_corrupt(knn->index, ECP_META_BLKNO,
+					   "There are more clusters than the metapage says.");
+	return 0;					/* keep compiler quiet */
 }
 
+/* Scratch memory for descents. */
+typedef struct DescentMemory
+{
+	void	   *prepared;		/* the query in the form of leaders */
+	EcpClusterRef *refs;		/* max_refs */
+} DescentMemory;
+
+/* Find the refs of a query by a descent as a scan does it. */
+static void
+descent_query(EcpKnn *knn, int q, const DescentMemory *memory)
+{
+	const EcpKnnPlan *plan = knn->plan;
+	const EcpMetaPageData *meta = &plan->state.meta;
+	EcpKnnQuery *query = &knn->queries[q];
+	EcpKnnRef  *refs = ecp_knn_refs(knn, q);
+	EcpDescent *descent;
+	int			nclusters = 0;
+
+	query->nrefs = 0;
+	if ((query->flags & ECP_KNN_NULL) != 0)
+		return;
+	if (!ecp_knn_prepare(knn, q, memory->prepared))
+	{
+		query->flags |= ECP_KNN_NO_PLACE;
+		return;
+	}
+
+	descent = ecp_descent_begin(knn->index, &plan->state, memory->prepared,
+								false, Min(plan->scan.probes, meta->ecpm_nleaves));
+	ecp_descent_set_ahead(descent, plan->probes);
+	while (nclusters < plan->probes || ecp_descent_at_buffer(descent))
+	{
+		int			r = query->nrefs;
+
+		if (r == plan->max_refs)
+		{
+			query->flags |= ECP_KNN_CUT_OFF;
+			break;
+		}
+		if (!ecp_descent_next(descent, &memory->refs[r]))
+			break;
+		refs[r].cluster = wave_cluster(knn, &memory->refs[r]);
+		refs[r].rank = memory->refs[r].rank;
+		if (memory->refs[r].is_buffer)
+			refs[r].cluster |= ECP_KNN_BUFFER;
+		else
+			nclusters++;
+		query->nrefs++;
+	}
+	if (nclusters < plan->probes && (query->flags & ECP_KNN_CUT_OFF) == 0)
+		query->flags |= ECP_KNN_ALL_READ;
+	ecp_descent_end(descent);
+}
+
+/* Find the refs of queries first .. end - 1, and what they want first. */
+void
+ecp_knn_descent(EcpKnn *knn, int first, int end)
+{
+	DescentMemory memory;
+
+	Assert(first >= 0 && end <= knn->shared->nqueries);
+	memory.prepared = palloc(knn->plan->state.node.vec_bytes);
+	memory.refs = palloc_extended(mul_size(knn->plan->max_refs,
+										   sizeof(EcpClusterRef)),
+								  MCXT_ALLOC_HUGE);
+	for (int q = first; q < end; q++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		descent_query(knn, q, &memory);
+		wave_first(knn, q);
+	}
+	pfree(memory.refs);
+	pfree(memory.prepared);
+}
+
+/* ---- the next wave ---- */
+
 /*
- * Make room in pairs for what is wanted in the next wave.  Returns false if
- * nothing is.
+ * Put the clusters that are wanted into the order of blocks, and make room in pairs for
+ * the queries that want them.  Returns false if none is.
  */
 bool
 ecp_knn_wave_next(EcpKnn *knn)
@@ -125,19 +221,27 @@ ecp_knn_wave_next(EcpKnn *knn)
 
 	Assert(!knn->plan->exact);
 	shared->nactive = 0;
-	shared->wave++;
-	for (int i = 0; i < shared->nclusters; i++)
+	for (uint32 c = 0; c < knn->plan->nslots; c++)
 	{
-		EcpKnnCluster *cluster = &knn->clusters[knn->order[i].cluster];
-		uint32		wanted = pg_atomic_read_u32(&cluster->wanted);
+		EcpKnnOrder *active = &knn->active[shared->nactive];
 
-		if (wanted == 0)
+		if (pg_atomic_read_u32(&knn->clusters[c].wanted) == 0)
 			continue;
+		if (shared->nactive++ == knn->plan->max_clusters)
+			ecp_report_corrupt(knn->index, ECP_META_BLKNO,
+							   "There are more clusters than the metapage says.");
+		active->blk = pg_atomic_read_u32(&knn->clusters[c].blk);
+		active->cluster = c;
+	}
+	order_sort(knn->active, shared->nactive);
+	for (int i = 0; i < shared->nactive; i++)
+	{
+		EcpKnnCluster *cluster = &knn->clusters[knn->active[i].cluster];
+
+		cluster->first = npairs;
+		npairs += pg_atomic_read_u32(&cluster->wanted);
 		pg_atomic_write_u32(&cluster->wanted, 0);
 		pg_atomic_write_u32(&cluster->placed, 0);
-		cluster->first = npairs;
-		npairs += wanted;
-		knn->active[shared->nactive++] = knn->order[i].cluster;
 	}
 	return npairs > 0;
 }

@@ -60,7 +60,7 @@ ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory)
 	layout->heaps = pos;
 	pos += mul_size(mul_size(n, plan->room), sizeof(EcpRanked));
 	layout->refs = layout->clusters = layout->pairs = pos;
-	layout->order = layout->active = pos;
+	layout->active = pos;
 	if (!plan->exact)
 	{
 		plan->max_clusters = plan->state.meta.ecpm_nleaves +
@@ -69,10 +69,8 @@ ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory)
 		pos += MAXALIGN(mul_size(mul_size(n, plan->max_refs), sizeof(EcpKnnRef)));
 		layout->clusters = pos;
 		pos += mul_size(plan->nslots, sizeof(EcpKnnCluster));
-		layout->order = pos;
-		pos += mul_size(plan->max_clusters, sizeof(EcpKnnOrder));
 		layout->active = pos;
-		pos += MAXALIGN(mul_size(plan->max_clusters, sizeof(uint32)));
+		pos += mul_size(plan->max_clusters, sizeof(EcpKnnOrder));
 		layout->pairs = pos;
 		pos += mul_size(mul_size(n, plan->max_read), sizeof(EcpKnnPair));
 	}
@@ -100,8 +98,7 @@ knn_attach(EcpKnn *knn, EcpKnnShared *shared)
 	knn->heaps = (EcpRanked *) (base + layout->heaps);
 	knn->refs = (EcpKnnRef *) (base + layout->refs);
 	knn->clusters = (EcpKnnCluster *) (base + layout->clusters);
-	knn->order = (EcpKnnOrder *) (base + layout->order);
-	knn->active = (uint32 *) (base + layout->active);
+	knn->active = (EcpKnnOrder *) (base + layout->active);
 	knn->pairs = (EcpKnnPair *) (base + layout->pairs);
 
 	knn->prepared.context = AllocSetContextCreate(CurrentMemoryContext, "ecp batch",

@@ -221,7 +221,6 @@ ecp_drift_recall_begin(Relation index, EcpIndexState *state,
 	recall_draw(recall, leaves);
 	knn->shared->batch++;
 	ecp_knn_workers_run(knn, ECP_KNN_DESCEND, knn->shared->nqueries, 1);
-	ecp_knn_wave_order(knn);
 	if (ecp_knn_wave_next(knn))
 	{
 		ecp_knn_workers_run(knn, ECP_KNN_PLACE, knn->shared->nqueries, 1);
@@ -251,15 +250,14 @@ ecp_drift_recall_counted(const EcpDriftRecall *recall, const EcpChildData *leaf,
 	while (low < high)
 	{
 		int			middle = (low + high) / 2;
-		EcpKnnCluster *cluster = &knn->clusters[knn->active[middle]];
-		BlockNumber blk = pg_atomic_read_u32(&cluster->blk);
+		const EcpKnnOrder *active = &knn->active[middle];
 
-		if (blk == leaf->ecpc_blk)
+		if (active->blk == leaf->ecpc_blk)
 		{
-			*nrows = cluster->nlive;
+			*nrows = knn->clusters[active->cluster].nlive;
 			return true;
 		}
-		if (blk < leaf->ecpc_blk)
+		if (active->blk < leaf->ecpc_blk)
 			low = middle + 1;
 		else
 			high = middle;
