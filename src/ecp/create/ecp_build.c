@@ -353,10 +353,8 @@ build_recall_curve(EcpBuild *build, double seconds)
 		return;
 	ecp_recall_curve_report(curve, ecp_build_state_queries, build);
 	if (build->team)
-		ecp_recall_curve_sample_team(curve, build->team,
-									 EcpTaskOf(ecp_build_recall_task), seconds);
-	else
-		ecp_recall_curve_sample(curve, true, seconds);
+		ecp_recall_curve_set_team(curve, build->team, EcpTaskOf(ecp_build_recall_task));
+	ecp_recall_curve_sample(curve, true, seconds);
 	(void) ecp_recall_curve_choose(curve, build->assigned.rows);
 	ecp_recall_curve_end(curve);
 }

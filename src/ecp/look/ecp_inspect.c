@@ -183,30 +183,60 @@ typedef struct EcpClusterRows
 } EcpClusterRows;
 
 static void
-clusters_put(EcpClusterRows *rows, const EcpLeafRef *ref,
-			 const EcpLeafRows *leaf)
+clusters_put(EcpClusterRows *rows, Relation index, const EcpIndexState *state,
+			 const EcpChildData *child)
 {
+	const EcpGeometry *geo = &state->leaf;
 	Datum		values[ECP_CLUSTERS_COLUMNS];
 	bool		nulls[ECP_CLUSTERS_COLUMNS] = {0};
-	Datum	   *datums = palloc(mul_size(leaf->nrows + 1, sizeof(Datum)));
-	ArrayType  *tids;
+	uint32		nslots = 0;
+	uint32		n = 0;
+	ItemPointerData *items;
+	Datum	   *tids;
+	PGAlignedBlock copy;
+	EcpRun	   *runs;
+	int			nruns = ecp_cluster_runs(index, state, 0, child->ecpc_blk,
+										 child->ecpc_run, InvalidBuffer, &runs);
 
-	for (uint32 i = 0; i < leaf->nrows; i++)
-		datums[i] = PointerGetDatum(&leaf->tids[i]);
-	tids = construct_array(datums, leaf->nrows, TIDOID,
-						   sizeof(ItemPointerData), false, TYPALIGN_SHORT);
-	pfree(datums);
+	if (nruns < 0)
+		ecp_report_moved(index, child->ecpc_blk);
+	for (int r = 0; r < nruns; r++)
+		nslots += runs[r].header.ecpr_nslots;
+	items = palloc_extended(mul_size(nslots, sizeof(ItemPointerData)), MCXT_ALLOC_HUGE);
+	tids = palloc_extended(mul_size(nslots, sizeof(Datum)), MCXT_ALLOC_HUGE);
+	for (int r = 0; r < nruns; r++)
+		for (uint32 p = 0; p < runs[r].header.ecpr_hw_page; p++)
+		{
+			EcpEntryView view;
+
+			CHECK_FOR_INTERRUPTS();
+			if (!ecp_run_copy_page(index, &runs[r], p, InvalidBuffer, copy.data))
+				ecp_report_moved(index, runs[r].blk + p);
+			ecp_entry_view(copy.data, geo, 0, &view);
+			for (uint32 slot = 0; slot < ecp_run_page_slots(geo, &runs[r], p); slot++)
+			{
+				if (!EcpSlotIsLive(&view, slot))
+					continue;
+				items[n] = view.tids[slot];
+				tids[n] = PointerGetDatum(&items[n]);
+				n++;
+			}
+		}
 	values[0] = Int32GetDatum(rows->number++);
-	values[1] = Int64GetDatum(ref->child.ecpc_blk);
-	values[2] = Int64GetDatum(ref->child.ecpc_run);
-	values[3] = Int32GetDatum(leaf->nruns);
-	values[4] = Int64GetDatum(leaf->nslots);
-	values[5] = Int64GetDatum(leaf->nrows);
-	values[6] = Float4GetDatum(ref->child.ecpc_radius);
-	values[7] = PointerGetDatum(tids);
+	values[1] = Int64GetDatum(child->ecpc_blk);
+	values[2] = Int64GetDatum(child->ecpc_run);
+	values[3] = Int32GetDatum(nruns);
+	values[4] = Int64GetDatum(nslots);
+	values[5] = Int64GetDatum(n);
+	values[6] = Float4GetDatum(child->ecpc_radius);
+	values[7] = PointerGetDatum(construct_array(tids, n, TIDOID, sizeof(ItemPointerData),
+												false, TYPALIGN_SHORT));
 	tuplestore_putvalues(rows->rsinfo->setResult, rows->rsinfo->setDesc,
 						 values, nulls);
+	pfree(DatumGetPointer(values[7]));
 	pfree(tids);
+	pfree(items);
+	pfree(runs);
 }
 
 PG_FUNCTION_INFO_V1(ecp_clusters);
@@ -229,15 +259,8 @@ ecp_clusters(PG_FUNCTION_ARGS)
 	ecp_meta_read_state(index, &state);
 	ecp_leaves_collect(index, &state, &leaves);
 	for (int i = 0; i < leaves.n; i++)
-	{
-		EcpLeafRows leaf;
-
-		if (leaves.refs[i].is_buffer)
-			continue;
-		ecp_leaf_read(index, &state, &leaves.refs[i], &leaf);
-		clusters_put(&rows, &leaves.refs[i], &leaf);
-		pfree(leaf.tids);
-	}
+		if (!leaves.refs[i].is_buffer)
+			clusters_put(&rows, index, &state, &leaves.refs[i].child);
 	relation_close(index, AccessShareLock);
 	return (Datum) 0;
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_look.h
- *	  Leaves, drift, and the recall of drift.
+ *	  Drift, and the recall of drift.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,42 +10,7 @@
 
 #include "datatype/timestamp.h"
 #include "ecp/page/ecp_page.h"
-
-/*
- * ecp_leaves.c: the clusters and insert buffers of an index, one after the other.
- */
-
-/* A cluster or an insert buffer, as its parent refers to it. */
-typedef struct EcpLeafRef
-{
-	EcpChildData child;
-	bool		is_buffer;
-} EcpLeafRef;
-
-/* All leaves of a version in the order of the tree, and its nodes. */
-typedef struct EcpLeaves
-{
-	int			n;
-	EcpLeafRef *refs;
-	int64		nnodes;
-	int64		node_pages;
-	int64		dead_leaders;	/* slots of leaders that were replaced */
-} EcpLeaves;
-
-/* The contents of a leaf. */
-typedef struct EcpLeafRows
-{
-	int			nruns;
-	uint32		nslots;
-	uint32		nrows;
-	ItemPointerData *tids;
-	uint32		max;			/* TIDs that there is room for */
-} EcpLeafRows;
-
-extern void ecp_leaves_collect(Relation index, const EcpIndexState *state,
-							   EcpLeaves *leaves);
-extern void ecp_leaf_read(Relation index, const EcpIndexState *state,
-						  const EcpLeafRef *ref, EcpLeafRows *rows);
+#include "ecp/page/ecp_run.h"
 
 /*
  * ecp_drift_recall.c: the present recall of an index, in one pass over its clusters.

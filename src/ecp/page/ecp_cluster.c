@@ -24,21 +24,19 @@ typedef struct EcpRowSetRun
 } EcpRowSetRun;
 
 /*
- * The runs of a cluster; with "firsts", also copies of their pages 0, one after
- * the other.
+ * All runs that the cluster whose head is given has at state's version, as a
+ * palloc'd array.  Returns their number, or -1 if the head's blocks belong to
+ * another run now.
  */
-static int
-cluster_runs(Relation index, const EcpIndexState *state, int level,
-			 BlockNumber blk, uint64 run, Buffer held, EcpRun **runs,
-			 char **firsts)
+int
+ecp_cluster_runs(Relation index, const EcpIndexState *state, int level,
+				 BlockNumber blk, uint64 run, Buffer held, EcpRun **runs)
 {
 	int			max = 4;
 	int			n = 0;
 	uint64		head_run = run;
 
 	*runs = palloc(max * sizeof(EcpRun));
-	if (firsts)
-		*firsts = palloc(max * BLCKSZ);
 	do
 	{
 		EcpRun	   *r;
@@ -48,12 +46,9 @@ cluster_runs(Relation index, const EcpIndexState *state, int level,
 		{
 			max *= 2;
 			*runs = repalloc(*runs, max * sizeof(EcpRun));
-			if (firsts)
-				*firsts = repalloc_huge(*firsts, mul_size(max, BLCKSZ));
 		}
 		r = &(*runs)[n];
-		if (!ecp_run_read_page(index, state, level, blk, run, held, r,
-							   firsts ? *firsts + (Size) n * BLCKSZ : NULL))
+		if (!ecp_run_read(index, state, level, blk, run, held, r))
 		{
 			if (n == 0)
 				return -1;
@@ -73,27 +68,6 @@ cluster_runs(Relation index, const EcpIndexState *state, int level,
 	} while (run != 0);
 
 	return n;
-}
-
-/*
- * All runs that the cluster whose head is given has at state's version, as a
- * palloc'd array.  Returns their number, or -1 if the head's blocks belong to
- * another run now.
- */
-int
-ecp_cluster_runs(Relation index, const EcpIndexState *state, int level,
-				 BlockNumber blk, uint64 run, Buffer held, EcpRun **runs)
-{
-	return cluster_runs(index, state, level, blk, run, held, runs, NULL);
-}
-
-/* The same of a leaf, with copies of the runs' pages 0, which are read once. */
-int
-ecp_cluster_runs_and_pages(Relation index, const EcpIndexState *state,
-						   BlockNumber blk, uint64 run, EcpRun **runs,
-						   char **firsts)
-{
-	return cluster_runs(index, state, 0, blk, run, InvalidBuffer, runs, firsts);
 }
 
 /*

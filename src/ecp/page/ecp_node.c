@@ -233,3 +233,56 @@ ecp_node_collect(Relation index, const EcpIndexState *state, int level)
 	}
 	return result;
 }
+
+/* ---- leaves ---- */
+
+static void
+leaves_add(EcpLeaves *leaves, int *max, const EcpChildData *child,
+		   bool is_buffer)
+{
+	if (leaves->n == *max)
+	{
+		*max *= 2;
+		leaves->refs = repalloc_huge(leaves->refs,
+									 mul_size(*max, sizeof(EcpLeafRef)));
+	}
+	leaves->refs[leaves->n].child = *child;
+	leaves->refs[leaves->n++].is_buffer = is_buffer;
+}
+
+void
+ecp_leaves_collect(Relation index, const EcpIndexState *state,
+				   EcpLeaves *leaves)
+{
+	int			max = 1024;
+	List	   *nodes;
+	ListCell   *lc;
+
+	memset(leaves, 0, sizeof(EcpLeaves));
+	leaves->refs = palloc_array(EcpLeafRef, max);
+	if (EcpIndexIsEmpty(state))
+		return;
+	if (state->meta.ecpm_root_level == 0)
+	{
+		leaves_add(leaves, &max, &state->meta.ecpm_root, false);
+		return;
+	}
+	nodes = ecp_node_collect(index, state, -1);
+	leaves->nnodes = list_length(nodes);
+	foreach(lc, nodes)
+	{
+		EcpNodeRef *ref = lfirst(lc);
+		EcpNodeImage *node = ecp_node_read(index, state, ref->level,
+										   ref->child.ecpc_blk,
+										   ref->child.ecpc_run, false);
+
+		leaves->node_pages += node->head.header.ecpr_npages;
+		leaves->dead_leaders += node->head.header.ecpr_nslots - node->nfree -
+			node->nchildren - node->nbuffers;
+		for (int i = 0;
+			 ref->level == 1 && i < node->nchildren + node->nbuffers; i++)
+			leaves_add(leaves, &max, &node->children[i], i >= node->nchildren);
+		ecp_node_image_free(node);
+	}
+	list_free_deep(nodes);
+}

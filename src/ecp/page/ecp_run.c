@@ -128,9 +128,8 @@ ecp_run_check_header(Relation index, Buffer buffer, const EcpGeometry *geo)
  * Returns false if the blocks belong to another run now.
  */
 bool
-ecp_run_read_page(Relation index, const EcpIndexState *state, int level,
-				  BlockNumber blk, uint64 run, Buffer held, EcpRun *out,
-				  char *copy)
+ecp_run_read(Relation index, const EcpIndexState *state, int level,
+			 BlockNumber blk, uint64 run, Buffer held, EcpRun *out)
 {
 	bool		is_held = BufferIsValid(held) && BufferGetBlockNumber(held) == blk;
 	Buffer		buffer = held;
@@ -148,8 +147,6 @@ ecp_run_read_page(Relation index, const EcpIndexState *state, int level,
 	out->blk = blk;
 	out->run = run;
 	out->header = *EcpPageGetRunHeader(BufferGetPage(buffer));
-	if (copy)
-		memcpy(copy, BufferGetPage(buffer), BLCKSZ);
 	if (!is_held)
 		UnlockReleaseBuffer(buffer);
 	if (out->header.ecpr_level != level)
@@ -157,13 +154,6 @@ ecp_run_read_page(Relation index, const EcpIndexState *state, int level,
 						   psprintf("A run of level %u was found where level %d was expected.",
 									out->header.ecpr_level, level));
 	return true;
-}
-
-bool
-ecp_run_read(Relation index, const EcpIndexState *state, int level,
-			 BlockNumber blk, uint64 run, Buffer held, EcpRun *out)
-{
-	return ecp_run_read_page(index, state, level, blk, run, held, out, NULL);
 }
 
 /* Slots of entry page "pageno" that exist. */

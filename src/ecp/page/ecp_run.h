@@ -113,9 +113,6 @@ extern void ecp_run_check_header(Relation index, Buffer buffer,
 extern bool ecp_run_read(Relation index, const EcpIndexState *state,
 						 int level, BlockNumber blk, uint64 run,
 						 Buffer held, EcpRun *out);
-extern bool ecp_run_read_page(Relation index, const EcpIndexState *state,
-							  int level, BlockNumber blk, uint64 run,
-							  Buffer held, EcpRun *out, char *copy);
 extern uint32 ecp_run_page_slots(const EcpGeometry *geo, const EcpRun *run,
 								 uint32 pageno);
 extern bool ecp_run_copy_page(Relation index, const EcpRun *run,
@@ -166,6 +163,27 @@ typedef struct EcpNodeRef
 extern List *ecp_node_collect(Relation index, const EcpIndexState *state,
 							  int level);
 
+/* A cluster or an insert buffer, as its parent refers to it. */
+typedef struct EcpLeafRef
+{
+	EcpChildData child;
+	bool		is_buffer;
+} EcpLeafRef;
+
+/* All leaves of a version in the order of the tree, and its nodes. */
+typedef struct EcpLeaves
+{
+	int			n;
+	EcpLeafRef *refs;
+	int64		nnodes;
+	int64		node_pages;
+	int64		dead_leaders;	/* slots of leaders that were replaced */
+} EcpLeaves;
+
+/* Find all clusters and insert buffers of a version, and count its nodes. */
+extern void ecp_leaves_collect(Relation index, const EcpIndexState *state,
+							   EcpLeaves *leaves);
+
 /*
  * ecp_cluster.c: clusters: their runs, their size, copies of their rows; the retired
  * queue.
@@ -208,10 +226,6 @@ typedef struct EcpClusterSize
 extern int	ecp_cluster_runs(Relation index, const EcpIndexState *state,
 							 int level, BlockNumber blk, uint64 run,
 							 Buffer held, EcpRun **runs);
-extern int	ecp_cluster_runs_and_pages(Relation index,
-									   const EcpIndexState *state,
-									   BlockNumber blk, uint64 run,
-									   EcpRun **runs, char **firsts);
 extern bool ecp_cluster_size(Relation index, const EcpIndexState *state,
 							 const EcpChildData *child, bool count_live,
 							 EcpClusterSize *size);

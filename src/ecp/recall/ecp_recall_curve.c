@@ -113,43 +113,20 @@
 static void
 curve_read_clusters(EcpRecallCurve *curve)
 {
-	EcpIndexState *state = curve->state;
-	int			nleaves = Max(state->meta.ecpm_nleaves, 1);
-	Size		max = nleaves + state->meta.ecpm_nbuffers;
-	int			nbuffers = 0;
-	EcpChildData *buffers;
-	List	   *nodes;
-	ListCell   *lc;
+	EcpLeaves	leaves;
 
-	curve->clusters = palloc_extended(mul_size(max, sizeof(EcpChildData)),
+	ecp_leaves_collect(curve->index, curve->state, &leaves);
+	curve->clusters = palloc_extended(mul_size(leaves.n, sizeof(EcpChildData)),
 									  MCXT_ALLOC_HUGE);
-	if (state->meta.ecpm_root_level == 0)
+	for (int buffers = 0; buffers <= 1; buffers++)
 	{
-		curve->clusters[0] = state->meta.ecpm_root;
-		curve->nclusters = curve->nplaces = 1;
-		return;
+		for (int i = 0; i < leaves.n; i++)
+			if (leaves.refs[i].is_buffer == (buffers == 1))
+				curve->clusters[curve->nplaces++] = leaves.refs[i].child;
+		if (buffers == 0)
+			curve->nclusters = curve->nplaces;
 	}
-	buffers = palloc_extended(mul_size(Max(state->meta.ecpm_nbuffers, 1),
-									   sizeof(EcpChildData)), MCXT_ALLOC_HUGE);
-	nodes = ecp_node_collect(curve->index, state, 1);
-	foreach(lc, nodes)
-	{
-		EcpNodeRef *ref = lfirst(lc);
-		EcpNodeImage *node = ecp_node_read(curve->index, state, 1,
-										   ref->child.ecpc_blk,
-										   ref->child.ecpc_run, false);
-
-		for (int i = 0; i < node->nchildren && curve->nclusters < nleaves; i++)
-			curve->clusters[curve->nclusters++] = node->children[i];
-		for (int i = 0; i < node->nbuffers &&
-			 nbuffers < state->meta.ecpm_nbuffers; i++)
-			buffers[nbuffers++] = node->children[node->nchildren + i];
-		ecp_node_image_free(node);
-	}
-	memcpy(curve->clusters + curve->nclusters, buffers,
-		   nbuffers * sizeof(EcpChildData));
-	curve->nplaces = curve->nclusters + nbuffers;
-	pfree(buffers);
+	pfree(leaves.refs);
 }
 
 /*
@@ -467,6 +444,66 @@ curve_set_ends(EcpRecallCurve *curve)
 	}
 }
 
+/* What a process of a team needs besides the state and the memories. */
+typedef struct CurveArgs
+{
+	int			first;			/* number of the task's first query */
+	int			n;				/* queries */
+	int			nbatches;
+	int			nclusters;
+	int			nplaces;
+	uint32		largest;
+	float4		sum_most[ECP_QUERY_KINDS][CURVE_MIXED_KS];
+	int			ahead[ECP_QUERY_KINDS];
+	bool		prefetch;
+	double		seconds;
+} CurveArgs;
+
+StaticAssertDecl(sizeof(CurveArgs) <= ECP_TASK_ARGS_BYTES, "arguments of a task");
+
+/* Take n queries from number "first" on, by a team. */
+static void
+curve_take_team(EcpRecallCurve *curve, int first, int n, double seconds)
+{
+	CurveArgs	args = {0};
+	EcpMemory	clusters;
+	EcpMemory	notes;
+	EcpMemory	pool;
+	EcpMemory  *memories[] = {&clusters, &notes, &pool};
+	Size		data_bytes = MAXALIGN(sizeof(EcpRecallCurveData));
+	Size		bytes = mul_size(sizeof(EcpChildData), curve->nplaces);
+	int			together = curve_together(curve, first);
+
+	args.first = first;
+	args.n = n;
+	args.nbatches = Max((n + together - 1) / together, curve->team->nworkers + 1);
+	args.nclusters = curve->nclusters;
+	args.nplaces = curve->nplaces;
+	args.largest = curve->largest;
+	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+		memcpy(args.sum_most[kind], curve->sum_most[kind],
+			   sizeof(args.sum_most[kind]));
+	memcpy(args.ahead, curve->ahead, sizeof(args.ahead));
+	args.prefetch = curve->prefetch;
+	args.seconds = curve_patience(curve, seconds);
+	ecp_team_memory_alloc(&clusters, true, bytes);
+	memcpy(clusters.address, curve->clusters, bytes);
+	bytes = mul_size(curve->queries.stride, n);
+	ecp_team_memory_alloc(&notes, true, bytes);
+	memset(notes.address, 0, bytes);
+	bytes = ECP_RECALL_POOL * ecp_recall_query_bytes(curve) + ECP_KERNEL_SLACK;
+	ecp_team_memory_alloc(&pool, true, data_bytes + bytes);
+	memcpy(pool.address, &curve->state->meta.ecpm_curve,
+		   sizeof(EcpRecallCurveData));
+	memcpy(pool.address + data_bytes, curve->pool, bytes);
+	ecp_team_run(curve->team, curve->task, &args, sizeof(args), args.nbatches, 1, memories,
+				 lengthof(memories));
+	curve_add_notes(curve, notes.address, n);
+	ecp_team_memory_free(&clusters);
+	ecp_team_memory_free(&notes);
+	ecp_team_memory_free(&pool);
+}
+
 /* Take queries number "first" .. "first" + n - 1, with rows or without. */
 static void
 curve_take(EcpRecallCurve *curve, int first, int n, bool rows, double seconds)
@@ -475,6 +512,11 @@ curve_take(EcpRecallCurve *curve, int first, int n, bool rows, double seconds)
 	int			nbatches;
 	instr_time	start;
 
+	if (curve->task.function)
+	{
+		curve_take_team(curve, first, n, seconds);
+		return;
+	}
 	n = Min(n, curve->max_queries - curve->queries.n);
 	nbatches = (n + together - 1) / together;
 	INSTR_TIME_SET_CURRENT(start);
@@ -692,6 +734,13 @@ ecp_recall_curve_measure(Relation index, EcpIndexState *state, bool few, double 
 }
 
 void
+ecp_recall_curve_set_team(EcpRecallCurve *curve, EcpTeam *team, EcpTask task)
+{
+	curve->team = team;
+	curve->task = task;
+}
+
+void
 ecp_recall_curve_report(EcpRecallCurve *curve, EcpRecallReport report, void *arg)
 {
 	curve->report = report;
@@ -699,23 +748,6 @@ ecp_recall_curve_report(EcpRecallCurve *curve, EcpRecallReport report, void *arg
 }
 
 /* ---- by a team ---- */
-
-/* What a process of a team needs besides the state and the memories. */
-typedef struct CurveArgs
-{
-	int			first;			/* number of the task's first query */
-	int			n;				/* queries */
-	int			nbatches;
-	int			nclusters;
-	int			nplaces;
-	uint32		largest;
-	float4		sum_most[ECP_QUERY_KINDS][CURVE_MIXED_KS];
-	int			ahead[ECP_QUERY_KINDS];
-	bool		prefetch;
-	double		seconds;
-} CurveArgs;
-
-StaticAssertDecl(sizeof(CurveArgs) <= ECP_TASK_ARGS_BYTES, "arguments of a task");
 
 /*
  * The memories are those of the clusters, of the notes, where the queries stand
@@ -763,67 +795,4 @@ ecp_recall_curve_work(EcpTeam *team, Relation index, EcpIndexState *state,
 							   start, shape->seconds);
 		}
 	ecp_recall_curve_end(curve);
-}
-
-/* Take n queries from number "first" on, by a team. */
-static void
-curve_take_team(EcpRecallCurve *curve, EcpTeam *team, EcpTask task, int first,
-				int n, double seconds)
-{
-	CurveArgs	args = {0};
-	EcpMemory	clusters;
-	EcpMemory	notes;
-	EcpMemory	pool;
-	EcpMemory  *memories[] = {&clusters, &notes, &pool};
-	Size		data_bytes = MAXALIGN(sizeof(EcpRecallCurveData));
-	Size		bytes = mul_size(sizeof(EcpChildData), curve->nplaces);
-	int			together = curve_together(curve, first);
-
-	args.first = first;
-	args.n = n;
-	args.nbatches = Max((n + together - 1) / together, team->nworkers + 1);
-	args.nclusters = curve->nclusters;
-	args.nplaces = curve->nplaces;
-	args.largest = curve->largest;
-	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
-		memcpy(args.sum_most[kind], curve->sum_most[kind],
-			   sizeof(args.sum_most[kind]));
-	memcpy(args.ahead, curve->ahead, sizeof(args.ahead));
-	args.prefetch = curve->prefetch;
-	args.seconds = curve_patience(curve, seconds);
-	ecp_team_memory_alloc(&clusters, true, bytes);
-	memcpy(clusters.address, curve->clusters, bytes);
-	bytes = mul_size(curve->queries.stride, n);
-	ecp_team_memory_alloc(&notes, true, bytes);
-	memset(notes.address, 0, bytes);
-	bytes = ECP_RECALL_POOL * ecp_recall_query_bytes(curve) + ECP_KERNEL_SLACK;
-	ecp_team_memory_alloc(&pool, true, data_bytes + bytes);
-	memcpy(pool.address, &curve->state->meta.ecpm_curve,
-		   sizeof(EcpRecallCurveData));
-	memcpy(pool.address + data_bytes, curve->pool, bytes);
-	ecp_team_run(team, task, &args, sizeof(args), args.nbatches, 1, memories,
-				 lengthof(memories));
-	curve_add_notes(curve, notes.address, n);
-	ecp_team_memory_free(&clusters);
-	ecp_team_memory_free(&notes);
-	ecp_team_memory_free(&pool);
-}
-
-void
-ecp_recall_curve_sample_team(EcpRecallCurve *curve, EcpTeam *team, EcpTask task,
-							 double seconds)
-{
-	instr_time	start;
-
-	curve->team = team;
-	curve_set_clusters(curve);
-	if (curve->largest == 0)
-		return;
-	curve_set_pool(curve);
-	INSTR_TIME_SET_CURRENT(start);
-	curve_take_team(curve, team, task, 0, CURVE_WHOLE_QUERIES, seconds);
-	curve_set_most(curve, start, seconds);
-	curve_set_ends(curve);
-	curve_take_team(curve, team, task, CURVE_WHOLE_QUERIES,
-					ECP_RECALL_QUERIES - CURVE_WHOLE_QUERIES, seconds);
 }

@@ -88,11 +88,11 @@ extern double ecp_recall_curve_change(const EcpRecallCurveData *data, double row
 extern void ecp_recall_curve_store(Relation index, const EcpMetaPageData *meta);
 
 /*
- * ecp_recall_curve_sample() of all kinds by a team, whose processes run "task":
- * it calls ecp_recall_curve_work() with the index and the state.
+ * Have ecp_recall_curve_sample(), of all kinds, done by a team, whose processes run
+ * "task": it calls ecp_recall_curve_work() with the index and the state.
  */
-extern void ecp_recall_curve_sample_team(EcpRecallCurve *curve, EcpTeam *team,
-										 EcpTask task, double seconds);
+extern void ecp_recall_curve_set_team(EcpRecallCurve *curve, EcpTeam *team,
+									  EcpTask task);
 extern void ecp_recall_curve_work(EcpTeam *team, Relation index,
 								  EcpIndexState *state, const void *args,
 								  char **memories, EcpRecallReport report,

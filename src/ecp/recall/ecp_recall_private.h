@@ -279,6 +279,7 @@ struct EcpRecallCurve
 	EcpRecallReport report;		/* NULL: none */
 	void	   *report_arg;
 	EcpTeam    *team;			/* NULL: none */
+	EcpTask		task;			/* that it runs */
 	uint64		ndone;			/* queries; of a team, before this task */
 
 	int			max_looks;
