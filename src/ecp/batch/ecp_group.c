@@ -12,7 +12,6 @@
 #include "base/compat.h"
 #include "common/hashfn.h"
 #include "ecp/batch/ecp_knn.h"
-#include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/float.h"

@@ -26,7 +26,6 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
 
 PGDLLEXPORT Datum ecp_knn_batch(PG_FUNCTION_ARGS);

@@ -45,7 +45,6 @@
 #include "miscadmin.h"
 #include "utils/float.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
 #include "vector/vector_value.h"

@@ -23,12 +23,10 @@
 #include "base/user_index.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_prepare.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"
-#include "vector/vector_value.h"
 
 /* Rows that are compared with all queries at a time, and their bytes. */
 #define TABLE_ROWS_MAX		256

@@ -36,12 +36,8 @@
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_probe.h"
-#include "ecp/search/ecp_stop.h"
 #include "miscadmin.h"
-#include "storage/shmem.h"
 #include "utils/float.h"
-#include "utils/memutils.h"
-#include "vector/vector_value.h"
 
 #define ST_SORT order_sort
 #define ST_ELEMENT_TYPE EcpKnnOrder
@@ -132,51 +128,45 @@ wave_cluster(EcpKnn *knn, const EcpClusterRef *ref)
 	return 0;					/* keep compiler quiet */
 }
 
-/* Scratch memory for descents. */
-typedef struct DescentMemory
-{
-	void	   *prepared;		/* the query in the form of leaders */
-	EcpClusterRef *refs;		/* max_refs */
-} DescentMemory;
-
-/* Find the refs of a query by a descent as a scan does it. */
+/* Find the refs of a query by a descent as a scan does it; "prepared" is scratch. */
 static void
-descent_query(EcpKnn *knn, int q, const DescentMemory *memory)
+descent_query(EcpKnn *knn, int q, void *prepared)
 {
 	const EcpKnnPlan *plan = knn->plan;
 	const EcpMetaPageData *meta = &plan->state.meta;
 	EcpKnnQuery *query = &knn->queries[q];
 	EcpKnnRef  *refs = ecp_knn_refs(knn, q);
 	EcpDescent *descent;
+	EcpClusterRef ref;
 	int			nclusters = 0;
 
 	query->nrefs = 0;
 	if ((query->flags & ECP_KNN_NULL) != 0)
 		return;
-	if (!ecp_knn_prepare(knn, q, memory->prepared))
+	if (!ecp_knn_prepare(knn, q, prepared))
 	{
 		query->flags |= ECP_KNN_NO_PLACE;
 		return;
 	}
 
-	descent = ecp_descent_begin(knn->index, &plan->state, memory->prepared,
+	descent = ecp_descent_begin(knn->index, &plan->state, prepared,
 								false, Min(plan->scan.probes, meta->ecpm_nleaves));
 	ecp_descent_set_ahead(descent, plan->probes);
 	while (nclusters < plan->probes || ecp_descent_at_buffer(descent))
 	{
-		int			r = query->nrefs;
+		EcpKnnRef  *to = &refs[query->nrefs];
 
-		if (r == plan->max_refs)
+		if (query->nrefs == plan->max_refs)
 		{
 			query->flags |= ECP_KNN_CUT_OFF;
 			break;
 		}
-		if (!ecp_descent_next(descent, &memory->refs[r]))
+		if (!ecp_descent_next(descent, &ref))
 			break;
-		refs[r].cluster = wave_cluster(knn, &memory->refs[r]);
-		refs[r].rank = memory->refs[r].rank;
-		if (memory->refs[r].is_buffer)
-			refs[r].cluster |= ECP_KNN_BUFFER;
+		to->cluster = wave_cluster(knn, &ref);
+		to->rank = ref.rank;
+		if (ref.is_buffer)
+			to->cluster |= ECP_KNN_BUFFER;
 		else
 			nclusters++;
 		query->nrefs++;
@@ -190,21 +180,16 @@ descent_query(EcpKnn *knn, int q, const DescentMemory *memory)
 void
 ecp_knn_descent(EcpKnn *knn, int first, int end)
 {
-	DescentMemory memory;
+	void	   *prepared = palloc(knn->plan->state.node.vec_bytes);
 
 	Assert(first >= 0 && end <= knn->shared->nqueries);
-	memory.prepared = palloc(knn->plan->state.node.vec_bytes);
-	memory.refs = palloc_extended(mul_size(knn->plan->max_refs,
-										   sizeof(EcpClusterRef)),
-								  MCXT_ALLOC_HUGE);
 	for (int q = first; q < end; q++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		descent_query(knn, q, &memory);
+		descent_query(knn, q, prepared);
 		wave_first(knn, q);
 	}
-	pfree(memory.refs);
-	pfree(memory.prepared);
+	pfree(prepared);
 }
 
 /* ---- the next wave ---- */

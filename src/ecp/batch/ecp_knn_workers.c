@@ -18,7 +18,6 @@
 #include "base/wait_event.h"
 #include "ecp/batch/ecp_knn.h"
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "port/pg_bitutils.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"

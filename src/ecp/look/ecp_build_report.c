@@ -19,7 +19,6 @@
 #include "ecp/page/ecp_run.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
 

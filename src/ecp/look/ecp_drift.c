@@ -18,8 +18,6 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "ecp/define/ecp_define.h"
 #include "ecp/live/ecp_live.h"
 #include "ecp/look/ecp_look.h"

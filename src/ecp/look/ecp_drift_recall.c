@@ -24,7 +24,6 @@
 #include "ecp/page/ecp_run.h"
 #include "ecp/search/ecp_stop.h"
 #include "miscadmin.h"
-#include "storage/shmem.h"
 #include "utils/float.h"
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"
@@ -33,7 +32,7 @@
 #define DRIFT_QUERIES		256
 
 /* Slots of a leaf that are tried for each query. */
-#define DRIFT_TRIES			16
+#define DRIFT_TRIES			32
 
 /*
  * Clusters that a query is compared with: up to DRIFT_CLUSTERS, or, if that is more,

@@ -10,7 +10,6 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/relation.h"
 #include "base/user_index.h"
 #include "catalog/pg_type_d.h"

@@ -51,12 +51,9 @@
 #include "storage/shmem.h"
 #include "utils/acl.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/guc.h"
-#include "utils/memutils.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
-#include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
 #define ECP_RECALL_K_MAX		10000

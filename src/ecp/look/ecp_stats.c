@@ -20,7 +20,6 @@
 
 #include <math.h>
 
-#include "access/htup_details.h"
 #include "access/relation.h"
 #include "base/user_index.h"
 #include "ecp/define/ecp_define.h"
@@ -28,7 +27,6 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/timestamp.h"

@@ -24,8 +24,6 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "base/team.h"
 #include "ecp/define/ecp_define.h"
 #include "ecp/page/ecp_page.h"

@@ -20,19 +20,13 @@
 
 #include <math.h>
 
-#include "base/bits.h"
 #include "ecp/define/ecp_define.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/recall/ecp_recall_curve.h"
 #include "ecp/recall/ecp_recall_private.h"
-#include "ecp/search/ecp_probe.h"
-#include "ecp/search/ecp_rerank.h"
 #include "ecp/search/ecp_stop.h"
-#include "miscadmin.h"
-#include "port/pg_bitutils.h"
 #include "storage/shmem.h"
-#include "utils/memutils.h"
 #include "vector/vector_codes.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
