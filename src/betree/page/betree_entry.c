@@ -79,7 +79,11 @@ betree_entry_begin(Relation rel)
 		registered = true;
 	}
 	if (nentries >= ENTRIES_MAX)
-		elog(ERROR, "functions of betree indexes are nested too deeply");
+		ereport(ERROR,
+				(errcode(ERRCODE_STATEMENT_TOO_COMPLEX),
+				 errmsg("functions that betree indexes call are nested too deeply"),
+				 errdetail("At most %d indexes can wait for the functions that they call.",
+						   ENTRIES_MAX)));
 	entries[nentries].rel = rel;
 	entries[nentries++].nest_level = GetCurrentTransactionNestLevel();
 }
