@@ -531,9 +531,9 @@ group_count_misassigned(Relation index, const EcpIndexState *state,
 	Assert(max >= 0);
 	Assert(node->leaders != NULL);
 	if (!ecp_run_read(index, state, 0, leaf->ecpc_blk, leaf->ecpc_run,
-					  InvalidBuffer, &run) ||
-		!ecp_run_copy_page(index, &run, 0, InvalidBuffer, copy.data))
+					  InvalidBuffer, &run))
 		ecp_report_moved(index, leaf->ecpc_blk);
+	ecp_run_copy_page(index, &run, 0, InvalidBuffer, copy.data);
 	ecp_entry_view(copy.data, geo, 0, &view);
 	nslots = Min(geo->slots, run.header.ecpr_nslots);
 	for (int slot = 0; slot < nslots && max > 0; slot++)

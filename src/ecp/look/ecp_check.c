@@ -289,9 +289,7 @@ check_run(EcpCheck *check, const EcpRun *run, int level, bool present)
 	}
 	for (uint32 p = 0; p < header->ecpr_hw_page; p++)
 	{
-		CHECK_FOR_INTERRUPTS();
-		if (!ecp_run_copy_page(check->index, run, p, InvalidBuffer, copy.data))
-			ecp_report_moved(check->index, run->blk + p);
+		ecp_run_copy_page(check->index, run, p, InvalidBuffer, copy.data);
 		check_entry_page(check, run, level, p, (Page) copy.data, present);
 	}
 	for (uint32 p = header->ecpr_hw_page;

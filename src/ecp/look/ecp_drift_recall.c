@@ -111,11 +111,9 @@ recall_take(EcpDriftRecall *recall, const EcpLeafRef *ref, int n)
 		int			q = knn->shared->nqueries;
 		EcpEntryView view;
 
-		CHECK_FOR_INTERRUPTS();
 		for (; page >= run->header.ecpr_hw_page; run++)
 			page -= run->header.ecpr_hw_page;
-		if (!ecp_run_copy_page(knn->index, run, page, InvalidBuffer, copy.data))
-			ecp_report_moved(knn->index, run->blk + page);
+		ecp_run_copy_page(knn->index, run, page, InvalidBuffer, copy.data);
 		ecp_entry_view(copy.data, geo, 0, &view);
 		if (slot >= ecp_run_page_slots(geo, run, page) || !EcpSlotIsLive(&view, slot))
 			continue;
@@ -175,8 +173,8 @@ recall_plan(const EcpIndexState *state, EcpKnnPlan *plan)
 	plan->scan.adaptive = true;
 	plan->scan.probes = (int) Min(ecp_target_rule_probes(nleaves), depth);
 	plan->max_refs = plan->max_read =
-		(int) Min(2 * (uint64) depth + 1, depth + 1 + (uint64) meta->ecpm_nbuffers);
-	plan->max_refs = plan->max_read = Min(plan->max_refs, ECP_KNN_REFS_MAX);
+		(int) Min(Min(2 * (uint64) depth + 1, depth + 1 + (uint64) meta->ecpm_nbuffers),
+				  ECP_KNN_REFS_MAX);
 	/* the leader after the last cluster is needed, too */
 	plan->probes = Min(depth + 1, plan->max_refs);
 	plan->scan.known = plan->probes - 1;

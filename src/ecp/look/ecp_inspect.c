@@ -20,7 +20,6 @@
 #include "ecp/page/ecp_run.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "miscadmin.h"
 #include "storage/shmem.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -208,9 +207,7 @@ clusters_put(EcpClusterRows *rows, Relation index, const EcpIndexState *state,
 		{
 			EcpEntryView view;
 
-			CHECK_FOR_INTERRUPTS();
-			if (!ecp_run_copy_page(index, &runs[r], p, InvalidBuffer, copy.data))
-				ecp_report_moved(index, runs[r].blk + p);
+			ecp_run_copy_page(index, &runs[r], p, InvalidBuffer, copy.data);
 			ecp_entry_view(copy.data, geo, 0, &view);
 			for (uint32 slot = 0; slot < ecp_run_page_slots(geo, &runs[r], p); slot++)
 			{

@@ -339,9 +339,7 @@ ecp_cluster_rows_read(Relation index, const EcpIndexState *state, BlockNumber bl
 		rows->npages += runs[r].header.ecpr_npages;
 		for (uint32 p = 0; p < runs[r].header.ecpr_hw_page; p++)
 		{
-			CHECK_FOR_INTERRUPTS();
-			if (!ecp_run_copy_page(index, &runs[r], p, held, copy.data))
-				ecp_report_moved(index, runs[r].blk + p);
+			ecp_run_copy_page(index, &runs[r], p, held, copy.data);
 			rows_add_page(index, geo, &runs[r], p, copy.data,
 						  known->live + (Size) p * geo->live_words, rows);
 		}

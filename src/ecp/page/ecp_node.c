@@ -12,7 +12,6 @@
 #include "base/compat.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
-#include "miscadmin.h"
 #include "storage/shmem.h"
 #include "vector/vector_distance.h"
 
@@ -118,10 +117,7 @@ ecp_node_try_read(Relation index, const EcpIndexState *state, int level,
 		uint32		nslots = ecp_run_page_slots(geo, &node->head, pageno);
 		EcpEntryView view;
 
-		CHECK_FOR_INTERRUPTS();
-		if (!ecp_run_copy_page(index, &node->head, pageno, InvalidBuffer,
-							   copy.data))
-			ecp_report_moved(index, blk + pageno);
+		ecp_run_copy_page(index, &node->head, pageno, InvalidBuffer, copy.data);
 		ecp_entry_view(copy.data, geo, level, &view);
 		for (uint32 slot = 0; slot < nslots; slot++)
 		{

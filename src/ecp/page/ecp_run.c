@@ -164,8 +164,8 @@ ecp_run_page_slots(const EcpGeometry *geo, const EcpRun *run, uint32 pageno)
 	return Min(geo->slots, run->header.ecpr_nslots - pageno * geo->slots);
 }
 
-/* Copy a whole entry page of a run; false if it is another run's now. */
-bool
+/* Copy a whole entry page of a run; ecp_report_moved() if it is another run's now. */
+void
 ecp_run_copy_page(Relation index, const EcpRun *run, uint32 pageno,
 				  Buffer held, char *copy)
 {
@@ -173,18 +173,18 @@ ecp_run_copy_page(Relation index, const EcpRun *run, uint32 pageno,
 
 	Assert(pageno < run->header.ecpr_entry_pages);
 	Assert(!BufferIsValid(held) || ecp_buffer_is_exclusive_locked(held));
+	CHECK_FOR_INTERRUPTS();
 	if (BufferIsValid(held) && BufferGetBlockNumber(held) == run->blk + pageno)
 	{
 		memcpy(copy, BufferGetPage(held), BLCKSZ);
-		return true;
+		return;
 	}
 	buffer = ecp_run_page_get(index, ECP_PAGE_ENTRY, run->blk, run->run, pageno,
 							  BUFFER_LOCK_SHARE);
 	if (!BufferIsValid(buffer))
-		return false;
+		ecp_report_moved(index, run->blk + pageno);
 	memcpy(copy, BufferGetPage(buffer), BLCKSZ);
 	UnlockReleaseBuffer(buffer);
-	return true;
 }
 
 /*

@@ -115,7 +115,7 @@ extern bool ecp_run_read(Relation index, const EcpIndexState *state,
 						 Buffer held, EcpRun *out);
 extern uint32 ecp_run_page_slots(const EcpGeometry *geo, const EcpRun *run,
 								 uint32 pageno);
-extern bool ecp_run_copy_page(Relation index, const EcpRun *run,
+extern void ecp_run_copy_page(Relation index, const EcpRun *run,
 							  uint32 pageno, Buffer held, char *copy);
 extern void ecp_run_read_vector(Relation index, const EcpGeometry *geo,
 								const EcpRun *run, const EcpEntryView *view,

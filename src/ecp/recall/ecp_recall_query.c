@@ -19,7 +19,6 @@
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_run.h"
 #include "ecp/recall/ecp_recall_private.h"
-#include "miscadmin.h"
 #include "utils/float.h"
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"
@@ -102,10 +101,7 @@ query_read_row(const EcpRecallCurve *curve, const EcpChildData *cluster, uint32 
 				uint32		nslots = ecp_run_page_slots(geo, &runs[r], p);
 				EcpEntryView view;
 
-				CHECK_FOR_INTERRUPTS();
-				if (!ecp_run_copy_page(curve->index, &runs[r], p, InvalidBuffer,
-									   copy.data))
-					ecp_report_moved(curve->index, runs[r].blk + p);
+				ecp_run_copy_page(curve->index, &runs[r], p, InvalidBuffer, copy.data);
 				ecp_entry_view(copy.data, geo, 0, &view);
 				for (uint32 slot = 0; slot < nslots && n <= row; slot++)
 				{
