@@ -247,7 +247,7 @@ test-assert test-discard test-asan test-arguments test-valgrind test-neon covera
 
 kernels-speed:
 	@mkdir -p build
-	gcc -O2 -g -Wall -fno-strict-aliasing -fwrapv -ffp-contract=off -D_GNU_SOURCE \
+	gcc $(shell $(PG_CONFIG) --cppflags) $(shell $(PG_CONFIG) --cflags) -fPIC -ffp-contract=off \
 		-I$(shell $(PG_CONFIG) --includedir-server) -Isrc -Itest/unit \
 		-o build/kernels_speed test/bench/kernels_speed.c \
 		$(filter-out src/vector/vector_ops.c,$(wildcard src/vector/*.c)) -lm

@@ -503,7 +503,12 @@ nearest_leader(const Nearest *best, PanelKind kind, int32 *leader, void *rank)
 		nearest_reduce(&ranks, &leaders, (Ints) lanes_swap((Floats) ranks, m),
 					   (Ints) lanes_swap((Floats) leaders, m), kind);
 	*leader = leaders[0];
-	memcpy(rank, &ranks, sizeof(float4));
+
+	/*
+	 * Not by memcpy(): the one of _FORTIFY_SOURCE, which packages of the server
+	 * define, would leave the best ones in memory while they are looked for.
+	 */
+	*(int32 *) rank = ranks[0];
 }
 
 /* Compare nblocks blocks from "first" on with tile_vectors vectors from "done" on. */
