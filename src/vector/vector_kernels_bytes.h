@@ -505,8 +505,9 @@ nearest_leader(const Nearest *best, PanelKind kind, int32 *leader, void *rank)
 	*leader = leaders[0];
 
 	/*
-	 * Not by memcpy(): the one of _FORTIFY_SOURCE, which packages of the server
-	 * define, would leave the best ones in memory while they are looked for.
+	 * Not by memcpy(): the one of _FORTIFY_SOURCE, which packages of the
+	 * server define, would leave the best ones in memory while they are
+	 * looked for.
 	 */
 	*(int32 *) rank = ranks[0];
 }
