@@ -53,7 +53,8 @@ my %run = (
 	next_blk => 24 + 24,
 	hw_page => 24 + 40,
 	free_hint => 24 + 44,
-	retired_next => 24 + 56);
+	retired_next => 24 + 56,
+	vfrom => 24 + 64);
 
 sub field { return unpack('L', substr($_[0], $_[1], 4)); }
 
@@ -350,6 +351,20 @@ damaged(
 	},
 	[qw(maintain vacuum check)],
 	[qw(search delete vacuum insert_all)]);
+
+# one of a single run was never freed, and VACUUM waited for that at each step
+damaged(
+	'retired cluster of a version to come',
+	'qi',
+	sub {
+		my ($pages) = @_;
+		my $head = field($pages->[0], $meta{retired_head});
+
+		substr($pages->[$head], $run{next_run}, 8) = "\0" x 8;
+		set_field($pages->[$head], $run{vfrom}, 1534038756);
+	},
+	[qw(vacuum maintain check)],
+	[qw(search delete insert_all)]);
 
 # blocks that do not exist: of the next segment of the file, and behind it; the last
 # number is that of no block, and as a count its successor is 0

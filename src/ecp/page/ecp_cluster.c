@@ -176,7 +176,8 @@ ecp_cluster_retired_read(Relation index, const EcpIndexState *state, BlockNumber
 	const int	flags = ECP_RUN_HEAD | ECP_RUN_RETIRED;
 
 	linked_read(index, state, blk, out);
-	if ((out->header.ecpr_flags & (flags | ECP_RUN_FREED)) != flags)
+	if ((out->header.ecpr_flags & (flags | ECP_RUN_FREED)) != flags ||
+		!EcpRunIsVisible(&out->header, state->meta.ecpm_sversion))
 		ecp_report_corrupt(index, blk,
 						   "A run in the retired queue is not the head of a retired cluster.");
 }
