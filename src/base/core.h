@@ -37,19 +37,10 @@ extern Buffer ecp_buffer_at(const void *address);
 static inline void
 ecp_memory_warm(const char *from, Size bytes)
 {
-	const Size	line = 64;		/* of the processor's cache */
-	const char *end = from + bytes;
+	const Size	cache_line = 64;
 
-	/* four at a time: whole pages are fetched here for each page that is read */
-	for (; from + 3 * line < end; from += 4 * line)
-	{
-		__builtin_prefetch(from, 0, 1);
-		__builtin_prefetch(from + line, 0, 1);
-		__builtin_prefetch(from + 2 * line, 0, 1);
-		__builtin_prefetch(from + 3 * line, 0, 1);
-	}
-	for (; from < end; from += line)
-		__builtin_prefetch(from, 0, 1);
+	for (const char *p = from; p < from + bytes; p += cache_line)
+		__builtin_prefetch(p, 0, 1);
 }
 
 extern void ecp_buffer_warm(Buffer buffer);
