@@ -522,22 +522,6 @@ ecp_bounds_passed(const float4 *bounds, int n, float8 limit)
 	return ecp_kernels->f32_passed(bounds, n, rounded) & EcpLowBits(n);
 }
 
-void
-ecp_queries_pass_rows(const EcpQuery *const *queries, int nqueries,
-					  const float8 *limits, const void *rows, Size stride,
-					  const uint32 *const *factors, int n, uint64 *passed,
-					  float8 *ranks)
-{
-	Assert(nqueries >= 1);
-	Assert(n <= ECP_PASS_ROWS);
-
-	for (int q = 0; q < nqueries; q++, ranks += ECP_PASS_ROWS)
-	{
-		ecp_query_rank_rows(queries[q], rows, stride, factors, n, ranks);
-		passed[q] = ecp_ranks_passed(ranks, n, limits[q]);
-	}
-}
-
 /* The largest rank of uint8 vectors, L2 or IP, that is not above a limit. */
 static int32
 u8_limit(float8 limit)
@@ -551,7 +535,7 @@ u8_limit(float8 limit)
 static void
 u8_pass_columns(const EcpQuery *const *queries, int nqueries,
 				const float8 *limits, const uint8 *columns, int nslots,
-				const int32 *factor, int n, uint64 *passed, float8 *ranks)
+				const int32 *factor, int n, uint64 *passed, float8 *const *ranks)
 {
 	const EcpU8Query *u8[ECP_PASS_QUERIES] = {NULL};
 	int32		u8_limits[ECP_PASS_QUERIES] = {0};
@@ -568,9 +552,9 @@ u8_pass_columns(const EcpQuery *const *queries, int nqueries,
 	{
 		for (uint64 word = passed[q]; word != 0; word &= word - 1)
 		{
-			int			i = q * ECP_PASS_ROWS + pg_rightmost_one_pos64(word);
+			int			i = pg_rightmost_one_pos64(word);
 
-			ranks[i] = sums[i];
+			ranks[q][i] = sums[q * ECP_PASS_ROWS + i];
 		}
 	}
 }
@@ -579,27 +563,23 @@ void
 ecp_queries_pass_columns(const EcpQuery *const *queries, int nqueries,
 						 const float8 *limits, const uint8 *columns,
 						 int nslots, const uint32 *const *factors, int n,
-						 uint64 *passed, float8 *ranks)
+						 uint64 *passed, float8 *const *ranks)
 {
-	Assert(nqueries >= 1);
+	Assert(nqueries >= 1 && nqueries <= ECP_PASS_QUERIES);
 	Assert(n <= ECP_PASS_ROWS);
 
 	if (ecp_kernels->u8_pass_columns == NULL ||
 		queries[0]->metric == ECP_METRIC_COSINE)
 	{
-		for (int q = 0; q < nqueries; q++, ranks += ECP_PASS_ROWS)
+		for (int q = 0; q < nqueries; q++)
 		{
-			ecp_query_rank_columns(queries[q], columns, nslots, factors, n,
-								   ranks);
-			passed[q] = ecp_ranks_passed(ranks, n, limits[q]);
+			ecp_query_rank_columns(queries[q], columns, nslots, factors, n, ranks[q]);
+			passed[q] = ecp_ranks_passed(ranks[q], n, limits[q]);
 		}
-		return;
 	}
-	for (int q = 0; q < nqueries; q += ECP_PASS_QUERIES)
-		u8_pass_columns(queries + q, Min(nqueries - q, ECP_PASS_QUERIES),
-						limits + q, columns, nslots,
-						(const int32 *) factors[0], n, passed + q,
-						ranks + q * ECP_PASS_ROWS);
+	else
+		u8_pass_columns(queries, nqueries, limits, columns, nslots,
+						(const int32 *) factors[0], n, passed, ranks);
 }
 
 void

@@ -99,24 +99,19 @@ extern void ecp_query_rank_columns(const EcpQuery *query,
 								   int n, float8 *ranks);
 
 /*
- * The same for several queries and at most ECP_PASS_ROWS rows, where only
+ * The same for at most ECP_PASS_QUERIES queries and ECP_PASS_ROWS rows, where only
  * small ranks are of use: bit i of passed[q] says that the rank of row i for
- * query q is not above limits[q]; such ranks are ranks[q * ECP_PASS_ROWS + i].
- * The bytes of a row are read once for ECP_PASS_QUERIES queries.
+ * query q is not above limits[q]; such ranks are ranks[q][i].  The bytes of a row are
+ * read once for all.
  */
 #define ECP_PASS_ROWS		64
 #define ECP_PASS_QUERIES	4
 
-extern void ecp_queries_pass_rows(const EcpQuery *const *queries,
-								  int nqueries, const float8 *limits,
-								  const void *rows, Size stride,
-								  const uint32 *const *factors, int n,
-								  uint64 *passed, float8 *ranks);
 extern void ecp_queries_pass_columns(const EcpQuery *const *queries,
 									 int nqueries, const float8 *limits,
 									 const uint8 *columns, int nslots,
 									 const uint32 *const *factors, int n,
-									 uint64 *passed, float8 *ranks);
+									 uint64 *passed, float8 *const *ranks);
 
 /*
  * Which of n <= 64 ranks, or bounds of ranks, are not above a limit, NaN included:

@@ -225,53 +225,6 @@ rows_equal(const char *isa, EcpMetric metric, int dims, int n, int pattern)
 	return ok;
 }
 
-/* Several queries at a time pass the rows that one query ranks. */
-static bool
-rows_pass(EcpMetric metric, int dims)
-{
-	uint16	   *halves = malloc(ECP_PASS_ROWS * dims * sizeof(uint16));
-	uint32		factors[ECP_PASS_ROWS] = {0};
-	const uint32 *factor = factors;
-	Size		stride = dims * sizeof(uint16);
-	EcpQuery   *queries[ECP_PASS_QUERIES + 1];
-	float8		limits[ECP_PASS_QUERIES + 1];
-	float8		expected[ECP_PASS_QUERIES + 1][ECP_PASS_ROWS];
-	float8		ranks[ECP_PASS_QUERIES + 1][ECP_PASS_ROWS];
-	uint64		passed[ECP_PASS_QUERIES + 1];
-	bool		ok = true;
-
-	for (int i = 0; i < ECP_PASS_ROWS * dims; i++)
-		halves[i] = random_half(0);
-	for (int i = 0; i < ECP_PASS_ROWS; i++)
-		ecp_factors_compute(ECP_ELEM_FLOAT16, metric, dims, halves + i * dims,
-							&factors[i]);
-	for (int q = 0; q < lengthof(queries); q++)
-	{
-		float4		query[300];
-
-		for (int i = 0; i < dims; i++)
-			query[i] = random_query(0);
-		queries[q] = ecp_query_create(ECP_ELEM_FLOAT16, metric, dims, query);
-		ecp_query_rank_rows(queries[q], halves, stride, &factor, ECP_PASS_ROWS,
-							expected[q]);
-		limits[q] = expected[q][q];
-	}
-	ecp_queries_pass_rows((const EcpQuery *const *) queries, lengthof(queries),
-						  limits, halves, stride, &factor, ECP_PASS_ROWS, passed,
-						  ranks[0]);
-	for (int q = 0; q < lengthof(queries); q++)
-	{
-		for (int i = 0; i < ECP_PASS_ROWS; i++)
-		{
-			ok &= (passed[q] >> i & 1) == (expected[q][i] <= limits[q]);
-			ok &= ranks[q][i] == expected[q][i] || (passed[q] >> i & 1) == 0;
-		}
-		pfree(queries[q]);
-	}
-	free(halves);
-	return ok;
-}
-
 static void
 test_isa(const char *isa)
 {
@@ -285,7 +238,6 @@ test_isa(const char *isa)
 	for (int metric = ECP_METRIC_L2; metric <= ECP_METRIC_COSINE; metric++)
 	{
 		bool		equal = true;
-		bool		pass = true;
 
 		for (int pattern = 0; pattern < NPATTERNS; pattern++)
 		{
@@ -295,12 +247,7 @@ test_isa(const char *isa)
 				equal &= rows_equal(isa, metric, long_dims[i], 5, pattern);
 			equal &= rows_equal(isa, metric, 100, ROWS_MAX, pattern);
 		}
-		ecp_kernels_select(isa);
-		for (int dims = 1; dims < 300; dims += 7)
-			pass &= rows_pass(metric, dims);
 		unit_ok(equal, "%s, %s: rows equal those of float32", isa,
-				metric_names[metric]);
-		unit_ok(pass, "%s, %s: what passes for several queries", isa,
 				metric_names[metric]);
 	}
 }

@@ -312,6 +312,7 @@ typedef struct EcpKnnShared
 	int			nactive;		/* clusters that are wanted in this wave */
 } EcpKnnShared;
 
+typedef struct EcpKnnLook EcpKnnLook;
 typedef struct EcpKnnReader EcpKnnReader;
 typedef struct EcpKnnTable EcpKnnTable;
 
@@ -352,10 +353,16 @@ typedef struct EcpKnn
 	EcpKnnOrder *active;		/* in the order of blocks */
 	EcpKnnPair *pairs;			/* by cluster */
 
+	/* made when first used, in the first */
+	MemoryContext context;
 	EcpKnnPrepared prepared;	/* ecp_knn_compare.c */
 	EcpKnnReader *reader;		/* ecp_knn_read.c */
+	EcpKnnLook *look;			/* ecp_knn_look.c */
 	EcpKnnTable *table;			/* ecp_knn_table.c */
 } EcpKnn;
+
+/* A rank above this is of no use to a query; others may lower it meanwhile. */
+#define EcpKnnBound(knn, q)	(*(volatile float8 *) &(knn)->queries[q].bound)
 
 /* What query number "q" of the batch has in the arrays. */
 static inline EcpKnnRef *
@@ -382,21 +389,6 @@ ecp_knn_query_begin(EcpKnnQuery *query, int64 id)
 	query->vectors = query->filtered = 0;
 	query->bound = get_float8_infinity();
 }
-
-/* Rows to compare queries with. */
-typedef struct EcpKnnBlock
-{
-	int			n;
-	bool		columns;		/* COLUMNS of nslots, else ROWS */
-	const char *lower;			/* or of PARTS the lower ones, else NULL */
-	Size		lower_stride;
-	int			nslots;
-	Size		stride;
-	const char *rows;
-	const uint32 *factors[ECP_ENTRY_FACTORS_MAX];
-	const uint64 *live;			/* NULL = all */
-	const ItemPointerData *tids;
-} EcpKnnBlock;
 
 /* ---- ecp_knn_input.c ---- */
 
@@ -460,12 +452,11 @@ extern bool ecp_knn_find(Relation heap, Relation index, Snapshot snapshot,
 
 /* ---- ecp_knn_compare.c ---- */
 
-extern void ecp_knn_compare(EcpKnn *knn, const EcpKnnBlock *blocks,
-							int nblocks, const EcpKnnPair *pairs,
-							int npairs);
+extern const EcpQuery *ecp_knn_compare_query(EcpKnn *knn, uint32 q);
+extern void ecp_knn_compare_offer(EcpKnn *knn, const EcpKnnPair *pair,
+								  const ItemPointerData *tids, uint64 word,
+								  const float8 *ranks);
 extern bool ecp_knn_prepare(const EcpKnn *knn, int q, void *prepared);
-extern void ecp_knn_compare_push(EcpKnnQuery *query, EcpRanked *heap, int room,
-								 float8 rank, uint64 item);
 extern void ecp_knn_compare_sort(EcpRanked *candidates, int n);
 extern void ecp_knn_compare_keep(EcpKnnQuery *query, EcpRanked *heap, int keep,
 								 float8 kth);
@@ -484,7 +475,6 @@ extern PGDLLEXPORT void ecp_knn_workers_main(dsm_segment *seg, shm_toc *toc);
 /* ---- ecp_knn_read.c ---- */
 
 extern void ecp_knn_read(EcpKnn *knn, int first, int end);
-extern void ecp_knn_read_end(EcpKnn *knn);
 
 /* ---- ecp_knn_wave.c ---- */
 
@@ -495,14 +485,11 @@ extern void ecp_knn_wave_decide(EcpKnn *knn, int first, int end);
 
 /* ---- ecp_knn_look.c ---- */
 
-typedef struct EcpKnnLook EcpKnnLook;
-
 /* What ecp_knn_look_replay() returns if there is no end in what was read. */
 #define ECP_KNN_LOOK_AGAIN	(-1)	/* it is farther on */
 #define ECP_KNN_LOOK_LOST	(-2)	/* that cannot be told */
 
 extern EcpKnnLook *ecp_knn_look_create(EcpKnn *knn);
-extern void ecp_knn_look_free(EcpKnnLook *look);
 extern int	ecp_knn_look_end(const EcpKnn *knn, int q, int n);
 extern int	ecp_knn_look_replay(EcpKnnLook *look, int q, float8 *kth);
 extern int	ecp_knn_look_ahead(EcpKnnLook *look, int q);
@@ -511,7 +498,6 @@ extern int	ecp_knn_look_ahead(EcpKnnLook *look, int q);
 
 extern void ecp_knn_table(EcpKnn *knn);
 extern uint64 ecp_knn_table_rows(const EcpKnn *knn);
-extern void ecp_knn_table_end(EcpKnn *knn);
 
 /* ---- ecp_knn_keys.c ---- */
 

@@ -27,7 +27,6 @@
 /* What a process looks with. */
 struct EcpKnnLook
 {
-	MemoryContext context;
 	EcpKnn	   *knn;
 	void	   *prepared;		/* the query in the form of leaders */
 	EcpPlace	place;			/* of the query */
@@ -51,14 +50,10 @@ EcpKnnLook *
 ecp_knn_look_create(EcpKnn *knn)
 {
 	const EcpKnnPlan *plan = knn->plan;
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "ecp batch look",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext old = MemoryContextSwitchTo(context);
+	MemoryContext old = MemoryContextSwitchTo(knn->context);
 	EcpKnnLook *look = palloc0(sizeof(EcpKnnLook));
 
 	Assert(plan->scan.adaptive);
-	look->context = context;
 	look->knn = knn;
 	look->prepared = palloc(plan->state.node.vec_bytes);
 	look->scan = plan->scan;
@@ -66,12 +61,6 @@ ecp_knn_look_create(EcpKnn *knn)
 	look->nearest.rows = palloc(mul_size(plan->scan.k, sizeof(EcpNearestRow)));
 	MemoryContextSwitchTo(old);
 	return look;
-}
-
-void
-ecp_knn_look_free(EcpKnnLook *look)
-{
-	MemoryContextDelete(look->context);
 }
 
 /* The end of a query's first n clusters and the buffers that follow them. */

@@ -43,6 +43,9 @@ PGDLLEXPORT Datum ecp_knn_max_sim(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(ecp_knn_max_sim);
 
+/* Rows of a document that are compared together. */
+#define SIM_ROWS	64
+
 typedef struct MaxSim
 {
 	const EcpMetaPageData *meta;
@@ -102,7 +105,7 @@ sim_init(MaxSim *sim, const EcpKnnStatement *statement, EcpKnnInput *input)
 	tuplestore_rescan(input->store);
 	ExecDropSingleTupleTableSlot(slot);
 
-	ecp_user_table_vectors_init(&sim->rows, &statement->state, ECP_PASS_ROWS);
+	ecp_user_table_vectors_init(&sim->rows, &statement->state, SIM_ROWS);
 	sim->best = palloc_array(EcpGroupRow, 2 * sim->k);
 	sim->least = palloc(mul_size(Max(sim->nqueries, 1), sizeof(float8)));
 	sim->context = AllocSetContextCreate(CurrentMemoryContext, "ecp row of a document",
@@ -114,31 +117,18 @@ sim_init(MaxSim *sim, const EcpKnnStatement *statement, EcpKnnInput *input)
 static void
 sim_compare(MaxSim *sim)
 {
-	float8		limits[ECP_PASS_QUERIES];
-	uint64		passed[ECP_PASS_QUERIES];
-	float8		ranks[ECP_PASS_QUERIES * ECP_PASS_ROWS];
+	float8		ranks[SIM_ROWS];
 	int			n = sim->rows.n;
 
 	CHECK_FOR_INTERRUPTS();
-	for (int i = 0; i < ECP_PASS_QUERIES; i++)
-		limits[i] = get_float8_infinity();
-	for (int first = 0; n > 0 && first < sim->nqueries; first += ECP_PASS_QUERIES)
+	for (int q = 0; n > 0 && q < sim->nqueries; q++)
 	{
-		int			count = Min(sim->nqueries - first, ECP_PASS_QUERIES);
-
-		ecp_queries_pass_rows(sim->queries + first, count, limits, sim->rows.vectors,
-							  sim->rows.stride,
-							  (const uint32 *const *) sim->rows.factors, n, passed,
-							  ranks);
-		for (int q = 0; q < count; q++)
+		ecp_query_rank_rows(sim->queries[q], sim->rows.vectors, sim->rows.stride,
+							(const uint32 *const *) sim->rows.factors, n, ranks);
+		for (int i = 0; i < n; i++)
 		{
-			float8	   *least = &sim->least[first + q];
-
-			for (int i = 0; i < n; i++)
-			{
-				if (ranks[q * ECP_PASS_ROWS + i] < *least)
-					*least = ranks[q * ECP_PASS_ROWS + i];
-			}
+			if (ranks[i] < sim->least[q])
+				sim->least[q] = ranks[i];
 		}
 	}
 	sim->rows.n = 0;

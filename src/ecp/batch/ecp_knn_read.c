@@ -9,10 +9,11 @@
  * processes share, however long it takes.  Slots that are filled again
  * meanwhile have TIDs that the snapshot cannot see.
  *
- * A page is copied, so that it is locked no longer than by a scan, and a few
- * of them are compared with one query after the other.  With a condition that the
- * index knows, its filter is applied once for all queries, and where vectors are on
- * the entry pages the rows that pass are gathered, so that only these are compared.
+ * A page is copied, so that it is locked no longer than by a scan, and a few of them
+ * are compared with one query after the other (ecp_near.c).  With a condition that the
+ * index knows, its filter is applied once for all queries, and the rows that pass are
+ * gathered on such copies, so that only these are compared.  Where vectors are on
+ * pages of their own, each of these is read once for many queries.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,316 +29,212 @@
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"
 
-/* Rows of a block whose vectors come from the vector part of a run. */
-#define READER_ROWS			64
+/* Pages that queries are compared with in one go. */
+#define READER_PAGES		4
 
-/* Entry pages or blocks that queries are compared with in one go. */
-#define READER_BLOCKS		4
+/* Queries that are compared together with vectors on pages of their own, and slots. */
+#define READER_QUERIES		1024
+#define READER_SLOTS		64
+
+/* Queries ahead to fetch into the processor's cache. */
+#define READER_AHEAD		4
 
 /* Clusters that the probe is given at a time. */
 #define READER_CLUSTERS		64
 
-/* One block, with room for what it points to. */
-typedef struct ReaderBlock
+/* The copy of an entry page, or one on which rows were gathered. */
+typedef struct ReaderPage
 {
-	char	   *page;			/* copy of an entry page */
-	char	   *vectors;		/* rows out of the vector part */
-	uint64	   *live;
-	uint32	   *factors[ECP_FACTORS_MAX];
-	char	   *lower;			/* the two are of rows gathered, */
-	ItemPointerData *tids;		/* whose upper parts are in "page" */
-} ReaderBlock;
+	char	   *page;
+	EcpEntryView view;
+	int			n;				/* slots */
+} ReaderPage;
 
 struct EcpKnnReader
 {
 	EcpProbe	probe;
 	EcpKnn	   *knn;
 	EcpKnnCluster *cluster;		/* that is being read */
-	MemoryContext context;
-	int			nblocks;
-	EcpKnnBlock blocks[READER_BLOCKS];
-	ReaderBlock memory[READER_BLOCKS];
+	int			npages;
+	ReaderPage	pages[READER_PAGES];
 	uint64	   *passed;			/* slots that the filter lets pass */
-	char	   *entry;			/* copy of an entry page without vectors */
-	char	   *vector;			/* copy of a page of a vector part */
+	EcpVectorPart *part;		/* if vectors are on pages of their own */
+	EcpPageQueries queries;		/* that are compared together, */
+	int			most;			/* and how many, at most */
+	const EcpKnnPair *pairs;	/* of these */
 };
 
-/* Compare the queries of the cluster with the blocks that were read. */
+/* ---- comparing ---- */
+
+/* The next queries of the cluster from number "first" on; false if there are none. */
+static bool
+reader_take(EcpKnnReader *reader, uint32 first)
+{
+	EcpKnn	   *knn = reader->knn;
+	EcpPageQueries *queries = &reader->queries;
+	uint32		end = pg_atomic_read_u32(&reader->cluster->placed);
+
+	reader->pairs = knn->pairs + reader->cluster->first + first;
+	queries->n = 0;
+	for (; first < end && queries->n < reader->most; first++)
+	{
+		uint32		q = reader->pairs[queries->n].query;
+
+		if (first + READER_AHEAD < end)
+		{
+			uint32		ahead = reader->pairs[queries->n + READER_AHEAD].query;
+
+			__builtin_prefetch(&knn->queries[ahead], 1);
+			__builtin_prefetch(knn->prepared.queries[ahead]);
+		}
+		queries->limits[queries->n] = EcpKnnBound(knn, q);
+		queries->exact[queries->n++] = ecp_knn_compare_query(knn, q);
+	}
+	return queries->n > 0;
+}
+
+/* Offer the rows of n slots that passed to those queries. */
+static void
+reader_offer(EcpKnnReader *reader, const ItemPointerData *tids, int n)
+{
+	EcpPageQueries *queries = &reader->queries;
+
+	for (int q = 0; q < queries->n; q++)
+	{
+		const EcpNear *near = &queries->near[q];
+
+		for (int from = 0; from < n; from += 64)
+			ecp_knn_compare_offer(reader->knn, &reader->pairs[q], tids + from,
+								  near->words[from / 64] & EcpLowBits(n - from),
+								  near->ranks + from);
+		queries->limits[q] = EcpKnnBound(reader->knn, reader->pairs[q].query);
+	}
+}
+
+/* Compare the queries of the cluster with the pages that were read. */
 static void
 reader_compare(EcpKnnReader *reader)
 {
-	EcpKnn	   *knn = reader->knn;
-	EcpKnnCluster *cluster = reader->cluster;
+	for (uint32 i = 0; reader->npages > 0 && reader_take(reader, i); i += reader->most)
+	{
+		CHECK_FOR_INTERRUPTS();
+		for (int p = 0; p < reader->npages; p++)
+		{
+			const ReaderPage *page = &reader->pages[p];
 
-	if (reader->nblocks > 0)
-		ecp_knn_compare(knn, reader->blocks, reader->nblocks,
-						knn->pairs + cluster->first,
-						pg_atomic_read_u32(&cluster->placed));
-	reader->nblocks = 0;
+			ecp_page_near_queries(&reader->queries, &page->view, page->view.live, page->n);
+			reader_offer(reader, page->view.tids, page->n);
+		}
+	}
+	reader->npages = 0;
 }
 
-/* Count the live ones of the first n slots of a copy; no others are live then. */
-static uint32
-reader_count_live(uint64 *live, int n)
+/* The same with the vector part of n slots from "first" on. */
+static void
+reader_compare_part(EcpKnnReader *reader, const EcpProbeRun *run, uint32 first, int n)
 {
-	uint32		nlive = 0;
+	for (int from = 0; from < n; from += READER_SLOTS)
+		for (uint32 i = 0; reader_take(reader, i); i += reader->most)
+		{
+			int			count = Min(n - from, READER_SLOTS);
+
+			ecp_vector_part_near(&reader->probe, &reader->queries, reader->part, run,
+								 first, from, count);
+			reader_offer(reader, reader->part->tids + from, count);
+		}
+}
+
+/* ---- pages ---- */
+
+/* Count the bits among the first n of some words, and clear the others. */
+static uint32
+reader_count(uint64 *words, int n)
+{
+	uint32		count = 0;
 
 	if (n % 64 != 0)
-		live[n / 64] &= EcpLowBits(n % 64);
+		words[n / 64] &= EcpLowBits(n % 64);
 	for (int w = 0; w < (n + 63) / 64; w++)
-		nlive += pg_popcount64(live[w]);
-	return nlive;
+		count += pg_popcount64(words[w]);
+	return count;
 }
 
-/*
- * Copy the vectors of n slots from "slot" on out of the vector part of a
- * run; the pages of those that are not live are not touched, because they may
- * not be initialized.
- */
+/* Gather the slots of a page that pass. */
 static void
-reader_copy_vectors(EcpKnnReader *reader, const EcpProbeRun *run, uint32 slot,
-					int n, uint64 live, char *vectors)
+reader_gather(EcpKnnReader *reader, const EcpEntryView *view, int n)
 {
 	const EcpGeometry *geo = &reader->knn->plan->state.leaf;
-	uint32		have = 0;		/* page in reader->vector; 0 = none */
 
-	Assert(geo->stream && n <= READER_ROWS);
-	for (int i = 0; i < n; i++)
-	{
-		if ((live & (UINT64CONST(1) << i)) == 0)
-			continue;
-		ecp_stream_foreach(part, geo, run->header.ecpr_entry_pages, slot + i)
-		{
-			if (have != part.pageno)
-			{
-				Page		page;
-				Buffer		buffer;
-
-				CHECK_FOR_INTERRUPTS();
-				buffer = ecp_probe_buffer(&reader->probe, run, ECP_PAGE_VECTOR,
-										  part.pageno, &page);
-				memcpy(reader->vector, page, BLCKSZ);
-				UnlockReleaseBuffer(buffer);
-			}
-			have = part.pageno;
-			memcpy(vectors + (Size) i * geo->vec_bytes + part.done,
-				   EcpPageGetStream(reader->vector) + part.offset, part.bytes);
-		}
-	}
-}
-
-/* Rows whose vectors are in the vector part: READER_ROWS of them a block. */
-static void
-reader_add_stream(EcpKnnReader *reader, const EcpProbeRun *run,
-				  const EcpEntryView *view, uint32 first, int n)
-{
-	const EcpMetaPageData *meta = &reader->knn->plan->state.meta;
-	const EcpGeometry *geo = &reader->knn->plan->state.leaf;
-
-	for (int slot = 0; slot < n; slot += READER_ROWS)
-	{
-		uint64		live = view->live[slot / 64];
-		ReaderBlock *memory = &reader->memory[reader->nblocks];
-		EcpKnnBlock *block = &reader->blocks[reader->nblocks];
-
-		if (live == 0)
-			continue;
-		memset(block, 0, sizeof(EcpKnnBlock));
-		block->n = pg_leftmost_one_pos64(live) + 1;
-		block->stride = geo->vec_bytes;
-		block->rows = memory->vectors;
-		*memory->live = live;
-		block->live = memory->live;
-		/* the TIDs stay where they are: the page's copy goes with it */
-		memcpy(memory->page, &view->tids[slot],
-			   block->n * sizeof(ItemPointerData));
-		block->tids = (ItemPointerData *) memory->page;
-		reader_copy_vectors(reader, run, first + slot, block->n, live,
-							memory->vectors);
-		for (int i = 0; i < block->n; i++)
-		{
-			uint32		factors[ECP_FACTORS_MAX] = {0};
-
-			if ((live & (UINT64CONST(1) << i)) != 0)
-				ecp_factors_compute(meta->ecpm_elem, meta->ecpm_metric,
-									meta->ecpm_dims,
-									memory->vectors + (Size) i * geo->vec_bytes,
-									factors);
-			for (int f = 0; f < ECP_FACTORS_MAX; f++)
-				memory->factors[f][i] = factors[f];
-		}
-		for (int f = 0; f < ECP_FACTORS_MAX; f++)
-			block->factors[f] = memory->factors[f];
-		if (++reader->nblocks == READER_BLOCKS)
-			reader_compare(reader);
-	}
-}
-
-/* The block to which the next row is gathered. */
-static EcpKnnBlock *
-reader_gather_block(EcpKnnReader *reader)
-{
-	const EcpGeometry *geo = &reader->knn->plan->state.leaf;
-	ReaderBlock *memory;
-	EcpKnnBlock *block;
-
-	if (reader->nblocks > 0 && reader->blocks[reader->nblocks - 1].n < geo->slots)
-		return &reader->blocks[reader->nblocks - 1];
-	if (reader->nblocks == READER_BLOCKS)
-		reader_compare(reader);
-	memory = &reader->memory[reader->nblocks];
-	block = &reader->blocks[reader->nblocks++];
-	memset(block, 0, sizeof(EcpKnnBlock));
-	block->columns = geo->columns;
-	block->nslots = geo->slots;
-	block->stride = geo->code_bytes;
-	block->rows = memory->page;
-	block->lower = geo->parts ? memory->lower : NULL;
-	block->lower_stride = geo->rest_bytes;
-	for (int f = 0; f < geo->nfactors; f++)
-		block->factors[f] = memory->factors[f];
-	block->live = geo->parts ? memory->live : NULL;
-	block->tids = memory->tids;
-	return block;
-}
-
-/* Gather a slot of an entry page. */
-static void
-reader_gather(EcpKnnReader *reader, const EcpEntryView *view, int slot)
-{
-	const EcpGeometry *geo = &reader->knn->plan->state.leaf;
-	EcpKnnBlock *block = reader_gather_block(reader);
-	ReaderBlock *memory = &reader->memory[reader->nblocks - 1];
-	int			to = block->n++;
-
-	if (geo->columns)
-	{
-		const uint32 *from_group = (const uint32 *) view->codes + slot;
-		uint32	   *to_group = (uint32 *) memory->page + to;
-
-		for (int byte = 0; byte < geo->code_bytes; byte += ECP_GROUP)
-		{
-			*to_group = *from_group;
-			from_group += geo->slots;
-			to_group += geo->slots;
-		}
-	}
-	else
-		memcpy(memory->page + to * geo->code_bytes,
-			   view->codes + slot * geo->code_bytes, geo->code_bytes);
-	if (geo->parts)
-		memcpy(memory->lower + to * geo->rest_bytes,
-			   view->rest + slot * geo->rest_bytes, geo->rest_bytes);
-	for (int f = 0; f < geo->nfactors; f++)
-		memory->factors[f][to] = view->factors[f][slot];
-	memory->tids[to] = view->tids[slot];
-}
-
-/*
- * Apply the filter to an entry page, and gather the rows that pass.  Returns false
- * if they have to be read otherwise.
- */
-static bool
-reader_filter(EcpKnnReader *reader, const EcpEntryView *view, int n)
-{
-	const EcpGeometry *geo = &reader->knn->plan->state.leaf;
-	int			npassed;
-
-	reader->cluster->nlive += ecp_attr_filter_page(reader->knn->filter, geo, view, n,
-												   reader->passed);
-	npassed = reader_count_live(reader->passed, n);
-	reader->cluster->npassed += npassed;
-	if (npassed > 0 && geo->stream)
-		return false;
-	for (int w = 0; w < geo->live_words; w++)
+	for (int w = 0; w * 64 < n; w++)
 	{
 		for (uint64 word = reader->passed[w]; word != 0; word &= word - 1)
-			reader_gather(reader, view, w * 64 + pg_rightmost_one_pos64(word));
+		{
+			ReaderPage *page = &reader->pages[Max(reader->npages, 1) - 1];
+
+			if (reader->npages == 0 || page->n == geo->slots)
+			{
+				if (reader->npages == READER_PAGES)
+					reader_compare(reader);
+				page = &reader->pages[reader->npages++];
+				memset(page->view.live, 0xff, sizeof(uint64) * geo->live_words);
+				page->n = 0;
+			}
+			ecp_entry_copy(geo, &page->view, page->n++, view,
+						   w * 64 + pg_rightmost_one_pos64(word));
+		}
 	}
-	return true;
 }
 
-/* Callback of the probe, with each entry page: copy it and add its rows. */
+/* Callback of the probe, with each entry page: copy what is to be compared of it. */
 static void
 reader_read_page(void *arg, const EcpProbeRun *run, Buffer buffer,
-				 const EcpEntryView *locked, uint32 first, int n)
+				 const EcpEntryView *view, uint32 first, int n)
 {
 	EcpKnnReader *reader = arg;
+	EcpKnnCluster *cluster = reader->cluster;
+	const EcpAttrFilter *filter = reader->knn->filter;
 	const EcpGeometry *geo = &reader->knn->plan->state.leaf;
-	EcpKnnBlock *block = &reader->blocks[reader->nblocks];
-	char	   *page = reader->entry;
-	bool		filtered = reader->knn->filter != NULL && n > 0;
-	bool		done = n == 0;
-	EcpEntryView view;
-	uint32		nlive;
+	uint32		npassed;
 
-	Assert(reader->cluster != NULL);
-	if (filtered)
-		done = reader_filter(reader, locked, n);
-	if (done)
-	{
-		UnlockReleaseBuffer(buffer);
-		return;
-	}
-	/* all blocks may be full only if rows are gathered, all of them */
-	Assert(reader->nblocks < READER_BLOCKS);
-	if (!geo->stream)
-		page = reader->memory[reader->nblocks].page;
-	memcpy(page, BufferGetPage(buffer), BLCKSZ);
-	UnlockReleaseBuffer(buffer);
-	ecp_entry_view(page, geo, 0, &view);
-	if (filtered)
-		memcpy(view.live, reader->passed, sizeof(uint64) * geo->live_words);
+	Assert(cluster != NULL);
+	if (n > 0 && filter)
+		cluster->nlive += ecp_attr_filter_page(filter, geo, view, n, reader->passed);
 	else
+		memcpy(reader->passed, view->live, sizeof(uint64) * geo->live_words);
+	npassed = reader_count(reader->passed, n);
+	cluster->npassed += npassed;
+	if (filter == NULL)
+		cluster->nlive += npassed;
+	if (npassed > 0 && geo->stream)
 	{
-		nlive = reader_count_live(view.live, n);
-		reader->cluster->nlive += nlive;
-		reader->cluster->npassed += nlive;
-	}
-	if (geo->stream)
-	{
-		reader_add_stream(reader, run, &view, first, n);
+		ecp_vector_part_set(reader->part, geo, view, reader->passed, n);
+		UnlockReleaseBuffer(buffer);
+		reader_compare_part(reader, run, first, n);
 		return;
 	}
-	memset(block, 0, sizeof(EcpKnnBlock));
-	block->n = n;
-	block->columns = geo->columns;
-	block->nslots = geo->slots;
-	block->stride = geo->code_bytes;
-	block->rows = view.codes;
-	block->lower = view.rest;
-	block->lower_stride = geo->rest_bytes;
-	for (int f = 0; f < geo->nfactors; f++)
-		block->factors[f] = view.factors[f];
-	block->live = view.live;
-	block->tids = view.tids;
-	if (++reader->nblocks == READER_BLOCKS)
+	if (filter)
+		reader_gather(reader, view, n);
+	else if (npassed > 0)
+	{
+		ReaderPage *page = &reader->pages[reader->npages++];
+
+		memcpy(page->page, BufferGetPage(buffer), BLCKSZ);
+		page->n = n;
+	}
+	UnlockReleaseBuffer(buffer);
+	if (filter == NULL && reader->npages == READER_PAGES)
 		reader_compare(reader);
 }
 
-/* Make room for rows that are gathered. */
-static void
-reader_gather_memory(ReaderBlock *memory, const EcpGeometry *geo)
-{
-	memory->lower = palloc0(mul_size(geo->rest_bytes, geo->slots) + ECP_KERNEL_SLACK);
-	memory->tids = palloc(mul_size(sizeof(ItemPointerData), geo->slots));
-	memory->live = palloc(sizeof(uint64) * geo->live_words);
-	memset(memory->live, 0xff, sizeof(uint64) * geo->live_words);
-	for (int f = 0; f < geo->nfactors; f++)
-		memory->factors[f] = palloc0(sizeof(uint32) * geo->slots + ECP_KERNEL_SLACK);
-}
+/* ---- clusters ---- */
 
 static EcpKnnReader *
 reader_create(EcpKnn *knn)
 {
 	const EcpGeometry *geo = &knn->plan->state.leaf;
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "ecp batch reader",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext old = MemoryContextSwitchTo(context);
+	MemoryContext old = MemoryContextSwitchTo(knn->context);
 	EcpKnnReader *reader = palloc0(sizeof(EcpKnnReader));
 
-	reader->context = context;
 	reader->knn = knn;
 	reader->probe.index = knn->index;
 	reader->probe.state = &knn->plan->state;
@@ -346,36 +243,30 @@ reader_create(EcpKnn *knn)
 	reader->probe.page_arg = reader;
 	ecp_probe_init(&reader->probe);
 	(void) ecp_probe_room(&reader->probe, READER_CLUSTERS);
-	reader->entry = palloc(BLCKSZ);
-	reader->vector = palloc(BLCKSZ);
 	reader->passed = palloc(sizeof(uint64) * geo->live_words);
-	for (int b = 0; b < READER_BLOCKS; b++)
+	reader->queries.state = &knn->plan->state;
+	reader->most = geo->stream ? Min(knn->plan->max_queries, READER_QUERIES) :
+		ECP_PASS_QUERIES;
+	reader->queries.exact = palloc(reader->most * sizeof(EcpQuery *));
+	reader->queries.limits = palloc(reader->most * sizeof(float8));
+	reader->queries.near = palloc(reader->most * sizeof(EcpNear));
+	for (int q = 0; q < reader->most; q++)
 	{
-		ReaderBlock *memory = &reader->memory[b];
+		int			nslots = geo->stream ? READER_SLOTS :
+			geo->live_words * 64 + ECP_KERNEL_SLACK;
 
-		memory->page = palloc(BLCKSZ + ECP_KERNEL_SLACK);
-		if (!geo->stream && knn->filter != NULL)
-			reader_gather_memory(memory, geo);
-		if (!geo->stream)
-			continue;
-		memory->vectors = palloc(mul_size(geo->vec_bytes, READER_ROWS) +
-								 ECP_KERNEL_SLACK);
-		memory->live = palloc(sizeof(uint64));
-		for (int f = 0; f < ECP_FACTORS_MAX; f++)
-			memory->factors[f] = palloc0(sizeof(uint32) * READER_ROWS +
-										 ECP_KERNEL_SLACK);
+		reader->queries.near[q].words = palloc(nslots / 8);
+		reader->queries.near[q].ranks = palloc(nslots * sizeof(float8));
 	}
+	for (int p = 0; p < READER_PAGES; p++)
+	{
+		reader->pages[p].page = palloc(BLCKSZ + ECP_KERNEL_SLACK);
+		ecp_entry_view(reader->pages[p].page, geo, 0, &reader->pages[p].view);
+	}
+	if (geo->stream)
+		reader->part = ecp_vector_part_create(geo);
 	MemoryContextSwitchTo(old);
 	return reader;
-}
-
-void
-ecp_knn_read_end(EcpKnn *knn)
-{
-	if (knn->reader == NULL)
-		return;
-	MemoryContextDelete(knn->reader->context);
-	knn->reader = NULL;
 }
 
 /* Pass clusters from "c" on to the probe; returns the next one to pass. */

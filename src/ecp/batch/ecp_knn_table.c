@@ -38,43 +38,24 @@
 
 struct EcpKnnTable
 {
-	MemoryContext context;
 	EcpUserTableVectors rows;	/* waiting to be compared */
 	ItemPointerData *tids;		/* of these */
+	float8		ranks[TABLE_ROWS_MAX];
 	uint64		nrows;			/* compared with the batch */
-	EcpKnnPair *queries;		/* all of the batch */
 };
 
 static EcpKnnTable *
 table_create(EcpKnn *knn)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "ecp exact search",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext old = MemoryContextSwitchTo(context);
+	MemoryContext old = MemoryContextSwitchTo(knn->context);
 	EcpKnnTable *table = palloc0(sizeof(EcpKnnTable));
 	int			max = TABLE_BYTES / knn->plan->query_bytes;
 
-	table->context = context;
 	max = Min(Max(max, TABLE_ROWS_MIN), TABLE_ROWS_MAX);
 	ecp_user_table_vectors_init(&table->rows, &knn->plan->state, max);
 	table->tids = palloc(max * sizeof(ItemPointerData));
-	table->queries = palloc_extended(mul_size(knn->plan->max_queries,
-											  sizeof(EcpKnnPair)),
-									 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	for (int q = 0; q < knn->plan->max_queries; q++)
-		table->queries[q].query = q;
 	MemoryContextSwitchTo(old);
 	return table;
-}
-
-void
-ecp_knn_table_end(EcpKnn *knn)
-{
-	if (knn->table == NULL)
-		return;
-	MemoryContextDelete(knn->table->context);
-	knn->table = NULL;
 }
 
 /* The rows that this process compared with the queries of the batch. */
@@ -90,20 +71,28 @@ static void
 table_compare(EcpKnn *knn)
 {
 	EcpKnnTable *table = knn->table;
-	EcpKnnBlock block = {0};
+	EcpUserTableVectors *rows = &table->rows;
+	EcpKnnPair	pair = {0};
 
-	CHECK_FOR_INTERRUPTS();
-	block.n = table->rows.n;
-	block.stride = table->rows.stride;
-	block.rows = table->rows.vectors;
-	for (int f = 0; f < ECP_FACTORS_MAX; f++)
-		block.factors[f] = table->rows.factors[f];
-	block.tids = table->tids;
-	if (block.n > 0)
-		ecp_knn_compare(knn, &block, 1, table->queries,
-						knn->shared->nqueries);
-	table->nrows += table->rows.n;
-	table->rows.n = 0;
+	for (; rows->n > 0 && pair.query < knn->shared->nqueries; pair.query++)
+	{
+		const EcpQuery *query;
+
+		CHECK_FOR_INTERRUPTS();
+		if ((knn->queries[pair.query].flags & ECP_KNN_NULL) != 0)
+			continue;
+		query = ecp_knn_compare_query(knn, pair.query);
+		ecp_query_rank_rows(query, rows->vectors, rows->stride,
+							(const uint32 *const *) rows->factors, rows->n, table->ranks);
+		for (int from = 0; from < rows->n; from += 64)
+			ecp_knn_compare_offer(knn, &pair, table->tids + from,
+								  ecp_ranks_passed(table->ranks + from,
+												   Min(rows->n - from, 64),
+												   EcpKnnBound(knn, pair.query)),
+								  table->ranks + from);
+	}
+	table->nrows += rows->n;
+	rows->n = 0;
 }
 
 /* Add a row, unless the index leaves it out. */

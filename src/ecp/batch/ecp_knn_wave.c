@@ -296,9 +296,10 @@ wave_forget(EcpKnn *knn, int q, int end)
 
 /* Decide after a wave what the query wants in the next one. */
 static void
-wave_decide(EcpKnn *knn, EcpKnnLook *look, int q)
+wave_decide(EcpKnn *knn, int q)
 {
 	const EcpKnnPlan *plan = knn->plan;
+	EcpKnnLook *look = knn->look;
 	EcpKnnQuery *query = &knn->queries[q];
 	float8		kth = 0.0;		/* used, and then set, if the scan goes on */
 	int			end = ecp_knn_look_replay(look, q, &kth);
@@ -327,9 +328,11 @@ wave_decide(EcpKnn *knn, EcpKnnLook *look, int q)
 void
 ecp_knn_wave_decide(EcpKnn *knn, int first, int end)
 {
-	EcpKnnLook *look = knn->plan->scan.adaptive ? ecp_knn_look_create(knn) : NULL;
+	bool		adaptive = knn->plan->scan.adaptive;
 
 	Assert(first >= 0 && end <= knn->shared->nqueries);
+	if (adaptive && knn->look == NULL)
+		knn->look = ecp_knn_look_create(knn);
 	for (int q = first; q < end; q++)
 	{
 		const EcpKnnQuery *query = &knn->queries[q];
@@ -337,11 +340,9 @@ ecp_knn_wave_decide(EcpKnn *knn, int first, int end)
 		CHECK_FOR_INTERRUPTS();
 		if (query->first == query->end)
 			continue;
-		if (look != NULL)
-			wave_decide(knn, look, q);
+		if (adaptive)
+			wave_decide(knn, q);
 		else
 			wave_finish(knn, q, query->end);
 	}
-	if (look != NULL)
-		ecp_knn_look_free(look);
 }

@@ -100,11 +100,14 @@ knn_attach(EcpKnn *knn, EcpKnnShared *shared)
 	knn->active = (EcpKnnOrder *) (base + layout->active);
 	knn->pairs = (EcpKnnPair *) (base + layout->pairs);
 
-	knn->prepared.context = AllocSetContextCreate(CurrentMemoryContext, "ecp batch",
+	knn->context = AllocSetContextCreate(CurrentMemoryContext, "ecp batch",
+										 ALLOCSET_DEFAULT_SIZES);
+	knn->prepared.context = AllocSetContextCreate(knn->context, "ecp batch, queries",
 												  ALLOCSET_DEFAULT_SIZES);
-	knn->prepared.queries = palloc_extended(mul_size(knn->plan->max_queries,
-													 sizeof(EcpQuery *)),
-											MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	knn->prepared.queries = MemoryContextAllocExtended(knn->context,
+													   mul_size(knn->plan->max_queries,
+																sizeof(EcpQuery *)),
+													   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 }
 
 /* Fill new memory, but for the team's part. */
@@ -275,16 +278,13 @@ ecp_knn_workers_processes(const EcpKnn *knn)
 void
 ecp_knn_workers_stop(EcpKnn *knn)
 {
-	ecp_knn_read_end(knn);
-	ecp_knn_table_end(knn);
 	if (knn_has_team(knn))
 		ecp_team_end(&knn->team);
 	else
 		pfree(knn->shared);
 	knn->shared = NULL;
 	knn->plan = NULL;
-	MemoryContextDelete(knn->prepared.context);
-	pfree(knn->prepared.queries);
+	MemoryContextDelete(knn->context);
 }
 
 /*
@@ -304,8 +304,6 @@ ecp_knn_workers_main(dsm_segment *seg, shm_toc *toc)
 
 	ecp_team_work(&knn.team);
 
-	ecp_knn_read_end(&knn);
-	ecp_knn_table_end(&knn);
 	index_close(knn.index, AccessShareLock);
 	table_close(knn.heap, AccessShareLock);
 }

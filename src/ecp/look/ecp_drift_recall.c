@@ -311,8 +311,6 @@ ecp_drift_recall_at(EcpDriftRecall *recall, int k, double *error)
 		squares += found * found;
 		n++;
 	}
-	if (look)
-		ecp_knn_look_free(look);
 	if (n == 0)
 		return *error = get_float8_nan();
 	sum /= n;

@@ -227,16 +227,6 @@ ecp_entry_get_vector(const EcpGeometry *geo, const EcpEntryView *view,
 }
 
 int
-ecp_entry_ranges_max(const EcpGeometry *geo)
-{
-	bool		scattered = geo->columns ||
-		geo->quantizer != ECP_QUANTIZER_NONE;
-
-	return 4 + (geo->natts > 0 ? 1 + geo->natts : 0) + geo->nfactors +
-		(scattered ? EcpCodeDims(geo->dims) / 4 : 1);
-}
-
-int
 ecp_entry_ranges(const EcpGeometry *geo, int level, int slot,
 				 EcpByteRange *ranges)
 {
@@ -298,8 +288,24 @@ ecp_entry_ranges(const EcpGeometry *geo, int level, int slot,
 		ranges[n].offset = geo->off_rest + (Size) slot * geo->rest_bytes;
 		ranges[n++].bytes = geo->rest_bytes;
 	}
-	Assert(n <= ecp_entry_ranges_max(geo));
+	Assert(n <= ECP_ENTRY_RANGES_MAX);
 	return n;
+}
+
+void
+ecp_entry_copy(const EcpGeometry *geo, EcpEntryView *to, int to_slot,
+			   const EcpEntryView *from, int from_slot)
+{
+	EcpByteRange to_ranges[ECP_ENTRY_RANGES_MAX];
+	EcpByteRange from_ranges[ECP_ENTRY_RANGES_MAX];
+	int			n = ecp_entry_ranges(geo, 0, from_slot, from_ranges);
+
+	/* but for the live bits, which are first */
+	(void) ecp_entry_ranges(geo, 0, to_slot, to_ranges);
+	for (int i = 1; i < n; i++)
+		memcpy((char *) to->live - geo->off_live + to_ranges[i].offset,
+			   (char *) from->live - geo->off_live + from_ranges[i].offset,
+			   from_ranges[i].bytes);
 }
 
 /*

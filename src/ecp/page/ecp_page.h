@@ -543,17 +543,23 @@ extern void ecp_entry_get_vector(const EcpGeometry *geo,
 /*
  * The ranges of bytes of an entry page that change when a slot is filled
  * (live bit, item, attributes, factors, code).  Returns their number;
- * "ranges" has room for ecp_entry_ranges_max().
+ * "ranges" has room for ECP_ENTRY_RANGES_MAX.
  */
+#define ECP_ENTRY_RANGES_MAX \
+	(6 + ECP_ATTRS_MAX + ECP_ENTRY_FACTORS_MAX + ECP_CODE_DIMS_MAX / 4)
+
 typedef struct EcpByteRange
 {
 	uint16		offset;			/* from the start of the page */
 	uint16		bytes;
 } EcpByteRange;
 
-extern int	ecp_entry_ranges_max(const EcpGeometry *geo);
 extern int	ecp_entry_ranges(const EcpGeometry *geo, int level, int slot,
 							 EcpByteRange *ranges);
+
+/* Copy a leaf's slot, but for its live bit, to a page of the same geometry. */
+extern void ecp_entry_copy(const EcpGeometry *geo, EcpEntryView *to, int to_slot,
+						   const EcpEntryView *from, int from_slot);
 
 /* What a page of the vector part has of one vector. */
 typedef struct EcpStreamPart

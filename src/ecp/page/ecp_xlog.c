@@ -28,6 +28,7 @@
 #include "ecp/page/ecp_run.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
+#include "vector/vector_codes.h"
 
 /* Pages that a generic record can register. */
 #define ECP_RECORD_PAGES	MAX_GENERIC_XLOG_PAGES
@@ -312,14 +313,13 @@ xlog_put_quickly(Relation index, const EcpIndexState *state, int level,
 {
 	const EcpGeometry *geo = EcpLevelGeometry(state, level);
 	Page		page = BufferGetPage(place->entry);
-	EcpByteRange *ranges;
+	EcpByteRange ranges[ECP_ENTRY_RANGES_MAX];
 	EcpDelta	delta;
 	char	   *before;
 	Size		bytes = 0;
 	int			nranges;
 
 	Assert(ecp_buffer_is_exclusive_locked(place->entry));
-	ranges = palloc(ecp_entry_ranges_max(geo) * sizeof(EcpByteRange));
 	nranges = ecp_entry_ranges(geo, level, place->slot, ranges);
 	for (int i = 0; i < nranges; i++)
 		bytes += ranges[i].bytes;
@@ -344,7 +344,6 @@ xlog_put_quickly(Relation index, const EcpIndexState *state, int level,
 	}
 	ecp_delta_finish(&delta);
 	pfree(before);
-	pfree(ranges);
 }
 
 /*

@@ -100,8 +100,8 @@ struct RecallPass
 	uint32	   *first;			/* pair of each cluster, and of one more */
 	RecallPair *pairs;
 	uint32		place;			/* cluster that is read */
-	float8	   *ranks;			/* of a page's rows */
-	float4	   *bounds;
+	EcpNear		near;			/* of a page's rows */
+	uint64	   *some;			/* of them, those that are looked at */
 
 	/* pages of the cluster that were not compared yet, as copies */
 	struct RecallHeld *held;
@@ -265,125 +265,65 @@ pass_page_number(EcpRecallCurve *curve, RecallHeld *held)
 	return held->number;
 }
 
-/* Live rows of a page, from "from" on, that the search looks at: at even distances. */
-static inline uint64
-pass_live(const EcpRecallSearch *search, const EcpEntryView *view, uint32 seed,
-		  int from)
+/*
+ * Of the rows of a page, those that a search for some looks at: of each 64 rows, 16
+ * neighbours where the parts of rows are far apart, or else 8 at even distances.
+ */
+static const uint64 *
+pass_some(EcpRecallCurve *curve, const RecallHeld *held)
 {
-	uint64		live = view->live[from / 64];
+	uint64	   *some = curve->pass->some;
 
-	Assert(search->share == 1 || search->share == ECP_RECALL_SHARE);
-	if (search->share > 1)
-		live &= UINT64CONST(0x0101010101010101) << (seed + from / 64) % 8;
-	return live;
+	for (int w = 0; w * 64 < held->n; w++)
+		some[w] = held->view.live[w] & (curve->state->leaf.parts ?
+										UINT64CONST(0xFFFF) << held->seed / PASS_PAGES % 4 * 16 :
+										UINT64CONST(0x0101010101010101) << (held->seed + w) % 8);
+	return some;
 }
 
-/* Rows of a page by their codes. */
+/* Compare a page with a search, and give it the rows that may be among the nearest. */
 static void
-pass_codes(EcpRecallCurve *curve, EcpRecallSearch *search, const RecallPair *pair,
-		   RecallHeld *held)
+pass_compare_page(EcpRecallCurve *curve, EcpRecallSearch *search, const RecallPair *pair,
+				  RecallHeld *held)
 {
 	const EcpEntryView *view = &held->view;
-	int			n = held->n;
-	EcpCodeMargin margin = ecp_code_query_margin(search->codes, pair->rank);
+	const EcpNear *near = &curve->pass->near;
 	const uint32 *const *factors = (const uint32 *const *) view->factors;
-	const float4 *bounds = curve->pass->bounds;
+	EcpPageQuery query = {curve->state, search->query, search->codes};
+	const uint64 *words = ecp_page_near(&query, view, pair->rank, search->share > 1 ?
+										pass_some(curve, held) : view->live, held->n,
+										search->limit, near);
+	EcpRecallRow row = {0};
+	EcpCodeMargin margin = {0};
 
-	ecp_code_query_bounds(search->codes, pair->rank, (const uint8 *) view->codes,
-						  factors, n, curve->pass->bounds);
-	for (int from = 0; from < n; from += 64)
+	row.cluster = pair->cluster;
+	if (search->codes)
+		margin = ecp_code_query_margin(search->codes, pair->rank);
+	for (int from = 0; from < held->n; from += 64)
 	{
-		uint64		word = pass_live(search, view, held->seed, from) &
-			ecp_bounds_passed(bounds + from, Min(n - from, 64), search->limit);
-
 		/* nearly all rows end here */
-		for (; word != 0; word &= word - 1)
+		for (uint64 word = words[from / 64] & EcpLowBits(held->n - from); word != 0;
+			 word &= word - 1)
 		{
-			int			i = from + pg_rightmost_one_pos64(word);
-			EcpRecallRow row;
+			int			i = pg_rightmost_one_pos64(word);
 
-			if (!(bounds[i] < search->limit) ||
-				pass_is_self(search, &view->tids[i], pair->cluster))
+			row.rank = search->codes ? EcpNearBounds(near, from)[i] :
+				near->ranks[from + i];
+			if (!(row.rank < search->limit) ||
+				pass_is_self(search, &view->tids[from + i], pair->cluster))
 				continue;
-			row.rank = ecp_code_estimate(margin, factors, i, bounds[i]);
-			if (!(row.rank < search->limit))
-				continue;
-			row.bound = bounds[i];
-			row.cluster = pair->cluster;
-			row.page = pass_page_number(curve, held);
-			row.slot = i;
+			if (search->codes)
+			{
+				row.bound = row.rank;
+				row.slot = from + i;
+				row.rank = ecp_code_estimate(margin, factors, row.slot, row.bound);
+				if (!(row.rank < search->limit))
+					continue;
+				row.page = pass_page_number(curve, held);
+			}
 			ecp_recall_search_add(search, &row);
 		}
 	}
-}
-
-/* Rows "word" of a page from "from" on, by their ranks. */
-static inline void
-pass_rows(EcpRecallSearch *search, const RecallPair *pair, const EcpEntryView *view,
-		  int from, uint64 word, const float8 *ranks)
-{
-	EcpRecallRow row = {0};
-
-	row.cluster = pair->cluster;
-	for (; word != 0; word &= word - 1)
-	{
-		int			i = pg_rightmost_one_pos64(word);
-
-		if (!(ranks[i] < search->limit) ||
-			pass_is_self(search, &view->tids[from + i], pair->cluster))
-			continue;
-		row.rank = ranks[i];
-		ecp_recall_search_add(search, &row);
-	}
-}
-
-/* Rows in PARTS: those that cannot be among the nearest are left out. */
-static void
-pass_parts(EcpRecallCurve *curve, EcpRecallSearch *search, const RecallPair *pair,
-		   const EcpEntryView *view, uint32 seed, int n)
-{
-	const EcpGeometry *geo = &curve->state->leaf;
-	float8	   *ranks = curve->pass->ranks;
-
-	for (int from = 0; from < n; from += 64)
-	{
-		/* a quarter of a page's rows, of every other page: see pass_page() */
-		int			shift = search->share > 1 ? seed / PASS_PAGES % 4 * 16 : 0;
-		int			first = from + shift;
-		int			count = Min(n - first, search->share > 1 ? 16 : 64);
-		uint64		word;
-
-		if (count <= 0)
-			continue;
-		word = view->live[from / 64] >> shift & EcpLowBits(count);
-		word = ecp_query_pass_parts(search->query,
-									(const uint8 *) view->codes + first * geo->code_bytes,
-									(const uint8 *) view->rest + first * geo->rest_bytes,
-									geo->nfactors > 0 ? view->factors[0] + first : NULL,
-									word, search->limit, ranks);
-		pass_rows(search, pair, view, first, word, ranks);
-	}
-}
-
-/* Rows of other arrangements. */
-static void
-pass_vectors(EcpRecallCurve *curve, EcpRecallSearch *search, const RecallPair *pair,
-			 const EcpEntryView *view, uint32 seed, int n)
-{
-	const EcpGeometry *geo = &curve->state->leaf;
-	const uint32 *const *factors = (const uint32 *const *) view->factors;
-	float8	   *ranks = curve->pass->ranks;
-
-	if (geo->columns)
-		ecp_query_rank_columns(search->query, (const uint8 *) view->codes,
-							   geo->slots, factors, n, ranks);
-	else
-		ecp_query_rank_rows(search->query, view->codes, geo->code_bytes, factors,
-							n, ranks);
-	for (int from = 0; from < n; from += 64)
-		pass_rows(search, pair, view, from, pass_live(search, view, seed, from) &
-				  ecp_ranks_passed(ranks + from, Min(n - from, 64), search->limit),
-				  ranks + from);
 }
 
 /* Compare the pages that are held with all searches that want their cluster. */
@@ -391,34 +331,16 @@ static void
 pass_compare(EcpRecallCurve *curve)
 {
 	struct RecallPass *pass = curve->pass;
-	const EcpGeometry *geo = &curve->state->leaf;
 
 	for (uint32 p = pass->first[pass->place];
 		 pass->nheld > 0 && p < pass->first[pass->place + 1]; p++)
-	{
-		const RecallPair *pair = &pass->pairs[p];
-		EcpRecallSearch *search = &pass->searches[pair->search];
-
 		for (int h = 0; h < pass->nheld; h++)
-		{
-			RecallHeld *held = &pass->held[h];
-
-			if (curve->has_codes)
-				pass_codes(curve, search, pair, held);
-			else if (geo->parts)
-				pass_parts(curve, search, pair, &held->view, held->seed, held->n);
-			else
-				pass_vectors(curve, search, pair, &held->view, held->seed, held->n);
-		}
-	}
+			pass_compare_page(curve, &pass->searches[pass->pairs[p].search],
+							  &pass->pairs[p], &pass->held[h]);
 	pass->nheld = 0;
 }
 
-/*
- * Callback of the probe, with each entry page: compare it with all searches that
- * want it, or, with codes, hold a copy.  Meanwhile inserts into this page wait, for
- * less than a millisecond.
- */
+/* Callback of the probe, with each entry page: hold a copy. */
 static void
 pass_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 		  const EcpEntryView *view, uint32 first, int n)
@@ -434,12 +356,8 @@ pass_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 	if (n > 0 && !(geo->parts && pass->searches[0].share > 1 &&
 				   seed % PASS_PAGES != 0))
 	{
-		held->view = *view;
-		if (curve->has_codes)
-		{
-			memcpy(copy, BufferGetPage(buffer), BLCKSZ);
-			ecp_entry_view(copy, geo, 0, &held->view);
-		}
+		memcpy(copy, BufferGetPage(buffer), BLCKSZ);
+		ecp_entry_view(copy, geo, 0, &held->view);
 		held->run = *run;
 		held->first = first;
 		held->seed = seed;
@@ -447,8 +365,6 @@ pass_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 		held->number = PG_UINT32_MAX;
 		pass->nheld++;
 	}
-	if (!curve->has_codes)
-		pass_compare(curve);
 	UnlockReleaseBuffer(buffer);
 	if (pass->nheld == PASS_PAGES_HELD)
 		pass_compare(curve);
@@ -729,8 +645,9 @@ ecp_recall_pass_init(EcpRecallCurve *curve)
 	for (uint32 c = 0; c < n; c++)
 		pass->order[c] = c;
 	qsort_arg(pass->order, n, sizeof(uint32), pass_compare_blocks, curve->clusters);
-	pass->ranks = palloc((geo->slots + ECP_KERNEL_SLACK) * sizeof(float8));
-	pass->bounds = palloc((geo->slots + ECP_KERNEL_SLACK) * sizeof(float4));
+	pass->near.words = palloc(sizeof(uint64) * geo->live_words);
+	pass->near.ranks = palloc((geo->slots + ECP_KERNEL_SLACK) * sizeof(float8));
+	pass->some = palloc(sizeof(uint64) * geo->live_words);
 	pass->held = palloc(PASS_PAGES_HELD * sizeof(RecallHeld));
 	pass->copies = (char *)
 		TYPEALIGN(64, palloc(PASS_PAGES_HELD * (Size) BLCKSZ + 64 +

@@ -199,8 +199,7 @@ ecp_candidates_init(EcpSearch *search)
 	memset(slots, 0, sizeof(EcpSearchSlots));
 	slots->wanted = palloc(sizeof(uint64) * geo->live_words);
 	slots->scratch = palloc(sizeof(float8) * (geo->slots + ECP_KERNEL_SLACK));
-	if (geo->parts)
-		slots->near.words = palloc(sizeof(uint64) * geo->live_words);
+	slots->near.words = palloc(sizeof(uint64) * geo->live_words);
 	if (search->query.nibbles)
 		slots->near.estimates = palloc(sizeof(float8) * DEFER_WORD * geo->live_words);
 	if (geo->stream && search->query.codes == NULL)
@@ -208,17 +207,6 @@ ecp_candidates_init(EcpSearch *search)
 }
 
 /* ---- candidates ---- */
-
-/* Those of a word of ranks, from slot "from" on, that are not above a limit. */
-static inline uint64
-candidates_passed(const EcpSearch *search, int from, int n, float8 limit)
-{
-	const EcpNear *near = &search->slots.near;
-
-	return search->query.codes ?
-		ecp_bounds_passed(EcpNearBounds(near, from), n, limit) :
-		ecp_ranks_passed(near->ranks + from, n, limit);
-}
 
 /* Note a row that may be among the nearest: its rank, or the estimate of it. */
 static inline void
@@ -258,7 +246,8 @@ candidates_nearest(EcpSearch *search, int from, uint64 word, int n)
 
 	/* with nibbles, the limit may rise again */
 	if (search->query.nibbles == NULL)
-		passed &= candidates_passed(search, from, n, search->near);
+		passed &= ecp_near_passed(&search->query, &search->slots.near, from, n,
+								  search->near);
 	for (; passed != 0; passed &= passed - 1)
 	{
 		int			i = pg_rightmost_one_pos64(passed);
@@ -300,8 +289,6 @@ candidates_add(EcpSearch *search, const EcpProbeRun *run, uint32 first, int n)
 
 		if (search->rows.deferred.active)
 			word = candidates_nearest(search, from, word, count);
-		else if (within)
-			word &= candidates_passed(search, from, count, rank_max);
 		if (word == 0)
 			continue;
 		items = ecp_topk_room(&search->rows.candidates, count);
@@ -499,21 +486,24 @@ ecp_candidates_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 	if (nlive > 0 && slots->vectors != NULL && search->query.exact != NULL)
 	{
 		/* the vectors are on other pages, and we lock one at a time */
+		float8		limit = defer_limit(search);
+		EcpPageQueries queries = {&search->state, 1, &search->query.exact, &limit,
+			&slots->near
+			};
+
 		ecp_vector_part_set(slots->vectors, &search->state.leaf, view, live, n);
 		UnlockReleaseBuffer(buffer);
 		slots->near.ranks = defer_room(search, n);
-		ecp_vector_part_near(&search->probe, &search->query, slots->vectors, run, first,
-							 n, slots->near.ranks);
+		ecp_vector_part_near(&search->probe, &queries, slots->vectors, run, first, 0, n);
 		slots->tids = slots->vectors->tids;
-		slots->ranked = slots->vectors->live;
+		slots->ranked = slots->near.words;
 		added = candidates_add(search, run, first, n);
 		search->rows.found += search->rows.deferred.active ? nlive : added;
 		return;
 	}
 	if (nlive > 0)
 	{
-		float8		limit = search->state.leaf.parts ? defer_limit(search) :
-			get_float8_infinity();
+		float8		limit = defer_limit(search);
 		uint64		nranked = nlive;
 
 		candidates_compare(search, view, live, n, limit);

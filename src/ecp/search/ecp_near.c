@@ -13,7 +13,8 @@
  *	 vector part	exact ranks, page after page of that: whole vectors where they
  *					stand, those that span pages in a copy
  *
- * Nothing here knows what a row is compared for.
+ * Searches, batches and the measurement of recall compare rows of an index here and
+ * nowhere else; nothing here knows what a row is compared for.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,6 +24,8 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_probe.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "utils/float.h"
 #include "vector/vector_codes.h"
 #include "vector/vector_distance.h"
 
@@ -84,12 +87,18 @@ near_parts(const EcpPageQuery *query, const EcpEntryView *view, const uint64 *li
 	const EcpGeometry *geo = &query->state->leaf;
 
 	StaticAssertStmt(ECP_PASS_ROWS == 64, "rows of a word");
-	for (int from = 0; from < n; from += 64)
+	for (int at = 0; at < n; at += 64)
 	{
-		uint64		word = live[from / 64] & EcpLowBits(n - from);
+		uint64		word = live[at / 64] & EcpLowBits(n - at);
+
+		/* the kernels begin with the first row that there is */
+		int			skip = word == 0 ? 0 :
+			pg_rightmost_one_pos64(word) / NEAR_GROUP * NEAR_GROUP;
+		int			from = at + skip;
 		const char *upper = view->codes + from * geo->code_bytes;
 		const char *lower = view->rest + from * geo->rest_bytes;
 
+		word >>= skip;
 		if (query->nibbles)
 		{
 			EcpNibblesRows rows = {upper, geo->code_bytes, lower, geo->rest_bytes};
@@ -102,7 +111,7 @@ near_parts(const EcpPageQuery *query, const EcpEntryView *view, const uint64 *li
 										(const uint8 *) lower,
 										geo->nfactors > 0 ? view->factors[0] + from : NULL,
 										word, limit, near->ranks + from);
-		near->words[from / 64] = word;
+		near->words[at / 64] = word << skip;
 	}
 	return near->words;
 }
@@ -135,19 +144,65 @@ ecp_page_near(const EcpPageQuery *query, const EcpEntryView *view, float4 leader
 
 	if (query->state->leaf.parts)
 		return near_parts(query, view, live, n, limit, near);
-	if (query->codes)
-	{
-		near_codes(query, view, leader_rank, live, n, near);
-		return live;
-	}
-	while (slot < n && near_has_live(live, slot))
+	while (slot < n && query->codes == NULL && near_has_live(live, slot))
 		slot += NEAR_GROUP;
-	if (slot >= n)
+	if (query->codes)
+		near_codes(query, view, leader_rank, live, n, near);
+	else if (slot >= n)
 		near_slots(query, view, (const uint32 *const *) view->factors, 0, n,
 				   near->ranks);
 	else
 		near_some(query, view, live, n, near->ranks);
-	return live;
+	if (limit == get_float8_infinity())
+		return live;
+	for (int from = 0; from < n; from += 64)
+		near->words[from / 64] = live[from / 64] &
+			ecp_near_passed(query, near, from, Min(n - from, 64), limit);
+	return near->words;
+}
+
+/* Keep the live slots that are not above a query's limit, by their ranks. */
+static void
+near_pass(EcpPageQueries *queries, int q, const uint64 *live, int n)
+{
+	const EcpNear *near = &queries->near[q];
+
+	for (int from = 0; from < n; from += 64)
+		near->words[from / 64] = live[from / 64] &
+			ecp_ranks_passed(near->ranks + from, Min(n - from, 64), queries->limits[q]);
+}
+
+void
+ecp_page_near_queries(EcpPageQueries *queries, const EcpEntryView *view,
+					  const uint64 *live, int n)
+{
+	const EcpGeometry *geo = &queries->state->leaf;
+
+	for (int q = 0; q < queries->n && !geo->columns; q++)
+	{
+		EcpPageQuery query = {queries->state, queries->exact[q]};
+		const uint64 *words = ecp_page_near(&query, view, 0, live, n,
+											queries->limits[q], &queries->near[q]);
+
+		if (words == live)
+			memcpy(queries->near[q].words, live, sizeof(uint64) * geo->live_words);
+	}
+	for (int from = 0; from < n && geo->columns; from += ECP_PASS_ROWS)
+	{
+		const uint32 *factors[ECP_FACTORS_MAX] = {NULL};
+		uint64		passed[ECP_PASS_QUERIES];
+		float8	   *ranks[ECP_PASS_QUERIES];
+
+		for (int f = 0; f < geo->nfactors; f++)
+			factors[f] = view->factors[f] + from;
+		for (int q = 0; q < queries->n; q++)
+			ranks[q] = queries->near[q].ranks + from;
+		ecp_queries_pass_columns(queries->exact, queries->n, queries->limits,
+								 (const uint8 *) view->codes + from * ECP_GROUP, geo->slots,
+								 factors, Min(n - from, ECP_PASS_ROWS), passed, ranks);
+		for (int q = 0; q < queries->n; q++)
+			queries->near[q].words[from / 64] = passed[q] & live[from / 64];
+	}
 }
 
 /* ---- the vector part ---- */
@@ -162,6 +217,7 @@ ecp_vector_part_create(const EcpGeometry *geo)
 	for (int f = 0; f < ECP_FACTORS_MAX; f++)
 		part->factors[f] = palloc(sizeof(uint32) * geo->slots + ECP_KERNEL_SLACK);
 	part->vector = palloc(geo->vec_bytes + ECP_KERNEL_SLACK);
+	part->page = palloc(BLCKSZ + ECP_KERNEL_SLACK);
 	return part;
 }
 
@@ -177,11 +233,11 @@ ecp_vector_part_set(EcpVectorPart *part, const EcpGeometry *geo,
 
 /* Ranks of slots i .. i + n - 1 of a page, whose vectors follow each other. */
 static void
-part_vectors(const EcpPageQuery *query, const EcpVectorPart *part, int i,
-			 const char *vectors, int n, float8 *ranks)
+part_vectors(const EcpPageQueries *queries, const EcpVectorPart *part, int i,
+			 const char *vectors, int n)
 {
-	const EcpGeometry *geo = &query->state->leaf;
-	const EcpMetaPageData *meta = &query->state->meta;
+	const EcpGeometry *geo = &queries->state->leaf;
+	const EcpMetaPageData *meta = &queries->state->meta;
 	uint32	   *factors[ECP_FACTORS_MAX];
 	bool		coded = geo->quantizer != ECP_QUANTIZER_NONE;
 
@@ -197,8 +253,9 @@ part_vectors(const EcpPageQuery *query, const EcpVectorPart *part, int i,
 		for (int f = 0; f < ECP_FACTORS_MAX; f++)
 			factors[f][row] = computed[f];
 	}
-	ecp_query_rank_rows(query->exact, vectors, geo->vec_bytes,
-						(const uint32 *const *) factors, n, &ranks[i]);
+	for (int q = 0; q < queries->n; q++)
+		ecp_query_rank_rows(queries->exact[q], vectors, geo->vec_bytes,
+							(const uint32 *const *) factors, n, &queries->near[q].ranks[i]);
 }
 
 /*
@@ -207,10 +264,10 @@ part_vectors(const EcpPageQuery *query, const EcpVectorPart *part, int i,
  * Returns the next slot to rank; *copied is what was copied of its vector.
  */
 static int
-part_page(const EcpPageQuery *query, const EcpVectorPart *part, const char *payload,
-		  uint32 offset, int i, int n, uint32 *copied, float8 *ranks)
+part_page(const EcpPageQueries *queries, const EcpVectorPart *part, const char *payload,
+		  uint32 offset, int i, int n, uint32 *copied)
 {
-	uint32		vec_bytes = query->state->leaf.vec_bytes;
+	uint32		vec_bytes = queries->state->leaf.vec_bytes;
 	int			whole;
 
 	Assert(offset < ECP_PAYLOAD_BYTES && *copied < vec_bytes);
@@ -225,14 +282,14 @@ part_page(const EcpPageQuery *query, const EcpVectorPart *part, const char *payl
 		offset += bytes;
 		if (*copied < vec_bytes)
 			return i;
-		part_vectors(query, part, i, part->vector, 1, ranks);
+		part_vectors(queries, part, i, part->vector, 1);
 		*copied = 0;
 		i++;
 	}
 
 	whole = Min((int) ((ECP_PAYLOAD_BYTES - offset) / vec_bytes), n - i);
 	if (whole > 0)
-		part_vectors(query, part, i, payload + offset, whole, ranks);
+		part_vectors(queries, part, i, payload + offset, whole);
 	i += whole;
 	offset += whole * vec_bytes;
 
@@ -249,16 +306,19 @@ part_page(const EcpPageQuery *query, const EcpVectorPart *part, const char *payl
  * Pages without a live vector are skipped, as they may not be initialised.
  */
 void
-ecp_vector_part_near(EcpProbe *probe, const EcpPageQuery *query,
-					 const EcpVectorPart *part, const EcpProbeRun *run,
-					 uint32 first, int n, float8 *ranks)
+ecp_vector_part_near(EcpProbe *probe, EcpPageQueries *queries,
+					 const EcpVectorPart *whole, const EcpProbeRun *run,
+					 uint32 first, int from, int n)
 {
-	const EcpGeometry *geo = &query->state->leaf;
+	const EcpGeometry *geo = &queries->state->leaf;
+	EcpVectorPart part = *whole;
 	int			i = 0;
 	uint32		copied = 0;
 
-	Assert(geo->stream && query->codes == NULL);
-
+	Assert(geo->stream && queries->n > 0 && from % 64 == 0);
+	part.live += from / 64;
+	for (int f = 0; f < ECP_FACTORS_MAX; f++)
+		part.factors[f] += from;
 	while (i < n)
 	{
 		uint32		pageno;
@@ -266,7 +326,7 @@ ecp_vector_part_near(EcpProbe *probe, const EcpPageQuery *query,
 		Buffer		buffer;
 		Page		page;
 
-		if ((part->live[i / 64] & (UINT64CONST(1) << (i % 64))) == 0)
+		if ((part.live[i / 64] & (UINT64CONST(1) << (i % 64))) == 0)
 		{
 			copied = 0;
 			i++;
@@ -274,13 +334,21 @@ ecp_vector_part_near(EcpProbe *probe, const EcpPageQuery *query,
 		}
 
 		CHECK_FOR_INTERRUPTS();
-		ecp_geometry_stream_position(geo, run->header.ecpr_entry_pages, first + i,
+		ecp_geometry_stream_position(geo, run->header.ecpr_entry_pages, first + from + i,
 									 &pageno, &offset);
 		pageno += (offset + copied) / ECP_PAYLOAD_BYTES;
 		offset = (offset + copied) % ECP_PAYLOAD_BYTES;
 		buffer = ecp_probe_buffer(probe, run, ECP_PAGE_VECTOR, pageno, &page);
-		i = part_page(query, part, EcpPageGetStream(page), offset, i, n, &copied,
-					  ranks);
+		if (queries->n == 1)
+			i = part_page(queries, &part, EcpPageGetStream(page), offset, i, n, &copied);
+		else
+			memcpy(part.page, page, BLCKSZ);
 		UnlockReleaseBuffer(buffer);
+		/* not for so long under a lock */
+		if (queries->n > 1)
+			i = part_page(queries, &part, EcpPageGetStream(part.page), offset, i, n,
+						  &copied);
 	}
+	for (int q = 0; q < queries->n; q++)
+		near_pass(queries, q, part.live, n);
 }

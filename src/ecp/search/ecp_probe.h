@@ -195,16 +195,15 @@ extern Buffer ecp_probe_buffer(EcpProbe *probe, const EcpProbeRun *run,
 typedef struct EcpPageQuery
 {
 	const EcpIndexState *state;
-	EcpQuery   *exact;
-	EcpCodeQuery *codes;		/* or NULL: rows have exact vectors, */
-	EcpNibblesQuery *nibbles;	/* or this: codes of four bits are all */
+	const EcpQuery *exact;
+	const EcpCodeQuery *codes;	/* or NULL: rows have exact vectors, */
+	const EcpNibblesQuery *nibbles; /* or this: codes of four bits are all */
 } EcpPageQuery;
 
 /* Where to put what is found; room for whole words of slots. */
 typedef struct EcpNear
 {
-	uint64	   *words;			/* in PARTS: slots that are not above the
-								 * limit */
+	uint64	   *words;			/* slots that are not above the limit */
 	float8	   *ranks;			/* or lower bounds of them */
 	float8	   *estimates;		/* of nibbles */
 } EcpNear;
@@ -212,14 +211,38 @@ typedef struct EcpNear
 /* With codes: bounds of the word that begins with this slot. */
 #define EcpNearBounds(near, slot)	((float4 *) ((near)->ranks + (slot)))
 
+/* Of n <= 64 slots from "from" on, those that are not above a limit. */
+static inline uint64
+ecp_near_passed(const EcpPageQuery *query, const EcpNear *near, int from, int n,
+				float8 limit)
+{
+	return query->codes ? ecp_bounds_passed(EcpNearBounds(near, from), n, limit) :
+		ecp_ranks_passed(near->ranks + from, n, limit);
+}
+
 /*
  * Compare the live ones of the first n slots of a page with a query.  Returns the words
- * of those that have ranks: all, or in PARTS those that are not above the limit.  Only
- * codes need the rank of the cluster's leader.
+ * of those that are not above the limit, which have ranks; with bounds, or ranks that
+ * are estimates, a few others may be among them.  Only codes need the rank of the
+ * cluster's leader.
  */
 extern const uint64 *ecp_page_near(const EcpPageQuery *query, const EcpEntryView *view,
 								   float4 leader_rank, const uint64 *live, int n,
 								   float8 limit, const EcpNear *near);
+
+/* Some queries that exact vectors are compared with: each has a limit, and room. */
+typedef struct EcpPageQueries
+{
+	const EcpIndexState *state;
+	int			n;
+	const EcpQuery **exact;
+	float8	   *limits;
+	EcpNear    *near;			/* words and ranks are set */
+} EcpPageQueries;
+
+/* At most ECP_PASS_QUERIES; in COLUMNS, the bytes of a row are read once for all. */
+extern void ecp_page_near_queries(EcpPageQueries *queries, const EcpEntryView *view,
+								  const uint64 *live, int n);
 
 /* What an entry page has of its rows, while their vectors are read from others. */
 typedef struct EcpVectorPart
@@ -228,16 +251,20 @@ typedef struct EcpVectorPart
 	ItemPointerData *tids;
 	uint32	   *factors[ECP_FACTORS_MAX];
 	char	   *vector;			/* one that spans pages */
+	char	   *page;			/* a copy */
 } EcpVectorPart;
 
 extern EcpVectorPart *ecp_vector_part_create(const EcpGeometry *geo);
 extern void ecp_vector_part_set(EcpVectorPart *part, const EcpGeometry *geo,
 								const EcpEntryView *view, const uint64 *live, int n);
 
-/* Ranks of the live ones among slots first .. first + n - 1 of a run, no page locked. */
-extern void ecp_vector_part_near(EcpProbe *probe, const EcpPageQuery *query,
+/*
+ * Compare n slots from "from" on, a multiple of 64, of the part, whose first slot is
+ * "first" of the run, with some queries.  No page is locked; each is read once.
+ */
+extern void ecp_vector_part_near(EcpProbe *probe, EcpPageQueries *queries,
 								 const EcpVectorPart *part, const EcpProbeRun *run,
-								 uint32 first, int n, float8 *ranks);
+								 uint32 first, int from, int n);
 
 /* Clusters and buffers taken and not read yet; is a buffer the next? */
 #define EcpProbeWaiting(probe)	((probe)->nrefs - (probe)->next_ref)
