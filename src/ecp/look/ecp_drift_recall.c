@@ -34,13 +34,6 @@
 /* Slots of a leaf that are tried for each query. */
 #define DRIFT_TRIES			32
 
-/*
- * Clusters that a query is compared with: up to DRIFT_CLUSTERS, or, if that is more,
- * DRIFT_DEPTH times the rule's for 0.95.
- */
-#define DRIFT_CLUSTERS		4096
-#define DRIFT_DEPTH			8
-
 /* Clusters among which a row's own is looked for. */
 #define DRIFT_OWN			256
 
@@ -163,15 +156,13 @@ static void
 recall_plan(const EcpIndexState *state, EcpKnnPlan *plan)
 {
 	const EcpMetaPageData *meta = &state->meta;
-	uint32		nleaves = Max(meta->ecpm_nleaves, 1);
-	int			depth = (int) Min(Max(DRIFT_DEPTH * ecp_target_rule_probes(nleaves),
-									  DRIFT_CLUSTERS), nleaves);
+	int			depth = ecp_target_depth(meta);
 
 	plan->state = *state;
 	plan->k = ECP_DRIFT_K_MOST;
 	plan->room = DRIFT_ROWS;
 	plan->scan.adaptive = true;
-	plan->scan.probes = (int) Min(ecp_target_rule_probes(nleaves), depth);
+	plan->scan.probes = (int) Min(ecp_target_rule_probes(meta->ecpm_nleaves), depth);
 	plan->max_refs = plan->max_read =
 		(int) Min(Min(2 * (uint64) depth + 1, depth + 1 + (uint64) meta->ecpm_nbuffers),
 				  ECP_KNN_REFS_MAX);

@@ -95,13 +95,6 @@
 #define CURVE_NOT_FAST		0.125
 #define CURVE_SOME			100
 
-/*
- * Clusters read for a query: up to CURVE_CLUSTERS, or, if that is more,
- * CURVE_DEPTH times the rule's for 0.95.
- */
-#define CURVE_CLUSTERS		4096
-#define CURVE_DEPTH			8
-
 /* What codes lose; see ecp_recall_points.c. */
 #define CURVE_CODES_LOSS	0.0005
 
@@ -236,8 +229,7 @@ curve_set_clusters(EcpRecallCurve *curve)
  * as far as nearly all of the nearest thousand are.
  */
 static bool
-curve_search(EcpRecallCurve *curve, EcpRecallSearch *searches, int n,
-			 instr_time start, double seconds)
+curve_search(EcpRecallCurve *curve, EcpRecallSearch *searches, int n)
 {
 	bool		shared = curve->share > 1 && searches[0].nks == ECP_CURVE_KS;
 	bool		in_time;
@@ -249,7 +241,7 @@ curve_search(EcpRecallCurve *curve, EcpRecallSearch *searches, int n,
 	}
 	for (int s = 0; s < n; s++)
 		searches[s].done = !ecp_recall_search_begin(curve, &searches[s]);
-	in_time = ecp_recall_pass_run(curve, searches, n, start, seconds);
+	in_time = ecp_recall_pass_run(curve, searches, n);
 	if (!shared || !in_time)
 		return in_time;
 	for (int s = 0; s < n; s++)
@@ -264,7 +256,7 @@ curve_search(EcpRecallCurve *curve, EcpRecallSearch *searches, int n,
 		search->share = 1;
 		(void) ecp_recall_search_begin(curve, search);
 	}
-	return ecp_recall_pass_run(curve, searches, n, start, seconds);
+	return ecp_recall_pass_run(curve, searches, n);
 }
 
 /* Clusters that queries from number "first" on read on average. */
@@ -326,8 +318,7 @@ curve_together(const EcpRecallCurve *curve, int first)
  * and set notes number slot, slot + step ...
  */
 static bool
-curve_batch(EcpRecallCurve *curve, int first, int slot, int step, int n, bool rows,
-			instr_time start, double seconds)
+curve_batch(EcpRecallCurve *curve, int first, int slot, int step, int n, bool rows)
 {
 	MemoryContext old = MemoryContextSwitchTo(curve->batch_context);
 	EcpRecallSearch *searches = palloc(mul_size(n, sizeof(EcpRecallSearch)));
@@ -345,7 +336,7 @@ curve_batch(EcpRecallCurve *curve, int first, int slot, int step, int n, bool ro
 			nsearches++;
 	}
 	if (nsearches > 0)
-		in_time = curve_search(curve, searches, nsearches, start, seconds);
+		in_time = curve_search(curve, searches, nsearches);
 	for (int i = 0; i < nsearches && !in_time; i++)
 		searches[i].notes->valid = false;
 	MemoryContextSwitchTo(old);
@@ -372,29 +363,23 @@ curve_add_notes(EcpRecallCurve *curve, const char *notes, int n)
 	}
 }
 
-static double
-curve_patience(const EcpRecallCurve *curve, double seconds)
-{
-	return curve->few ? seconds : Max(seconds * CURVE_PATIENCE, CURVE_SECONDS);
-}
-
 void
 ecp_recall_curve_query(EcpRecallCurve *curve, const void *row, ItemPointer self)
 {
 	EcpRecallSearch search;
 	EcpRecallNotes *notes = EcpRecallNotesOf(&curve->queries, curve->queries.n);
 	MemoryContext old;
-	instr_time	start;
 
 	if (curve->queries.n == curve->max_queries)
 		return;
 	old = MemoryContextSwitchTo(curve->batch_context);
 	curve_set_clusters(curve);
-	INSTR_TIME_SET_CURRENT(start);
+	INSTR_TIME_SET_CURRENT(curve->start);
+	curve->seconds = get_float8_infinity();
 	curve_set_search(curve, ECP_QUERY_ROW, row, ECP_CURVE_KS, &search, notes);
 	if (self)
 		search.self = *self;
-	(void) curve_search(curve, &search, 1, start, get_float8_infinity());
+	(void) curve_search(curve, &search, 1);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(curve->batch_context);
 	curve_add_notes(curve, (const char *) notes, 1);
@@ -461,7 +446,7 @@ StaticAssertDecl(sizeof(CurveArgs) <= ECP_TASK_ARGS_BYTES, "arguments of a task"
 
 /* Take n queries from number "first" on, by a team. */
 static void
-curve_take_team(EcpRecallCurve *curve, int first, int n, double seconds)
+curve_take_team(EcpRecallCurve *curve, int first, int n)
 {
 	CurveArgs	args = {0};
 	EcpMemory	clusters;
@@ -483,7 +468,7 @@ curve_take_team(EcpRecallCurve *curve, int first, int n, double seconds)
 			   sizeof(args.sum_most[kind]));
 	memcpy(args.ahead, curve->ahead, sizeof(args.ahead));
 	args.prefetch = curve->prefetch;
-	args.seconds = curve_patience(curve, seconds);
+	args.seconds = curve->seconds;
 	ecp_team_memory_alloc(&clusters, true, bytes);
 	memcpy(clusters.address, curve->clusters, bytes);
 	bytes = mul_size(curve->queries.stride, n);
@@ -508,54 +493,48 @@ curve_take(EcpRecallCurve *curve, int first, int n, bool rows, double seconds)
 {
 	int			together = curve_together(curve, first);
 	int			nbatches;
-	instr_time	start;
 
+	INSTR_TIME_SET_CURRENT(curve->start);
+	curve->seconds = curve->few ? seconds : Max(seconds * CURVE_PATIENCE, CURVE_SECONDS);
 	if (curve->task.function)
 	{
-		curve_take_team(curve, first, n, seconds);
+		curve_take_team(curve, first, n);
 		return;
 	}
 	n = Min(n, curve->max_queries - curve->queries.n);
 	nbatches = (n + together - 1) / together;
-	INSTR_TIME_SET_CURRENT(start);
 	memset(EcpRecallNotesOf(&curve->queries, curve->queries.n), 0,
 		   n * curve->queries.stride);
 	for (int b = 0; b < nbatches; b++)
 	{
 		int			count = (n - b + nbatches - 1) / nbatches;
 
-		if (!curve_batch(curve, first + b, curve->queries.n + b, nbatches, count, rows, start,
-						 curve_patience(curve, seconds)))
+		if (!curve_batch(curve, first + b, curve->queries.n + b, nbatches, count, rows))
 			break;
 	}
 	curve_add_notes(curve, (char *) EcpRecallNotesOf(&curve->queries,
 													 curve->queries.n), n);
 }
 
-/* The first queries have been taken, since "start": how many at a time from now on? */
+/* The first queries have been taken: how many at a time from now on? */
 static void
-curve_set_most(EcpRecallCurve *curve, instr_time start, double seconds)
+curve_set_most(EcpRecallCurve *curve)
 {
-	double		patience = curve_patience(curve, seconds);
-
-	if (ecp_recall_pass_is_late(start, patience * CURVE_SLOW))
+	if (ecp_recall_pass_is_late(curve, CURVE_SLOW))
 		curve->most = CURVE_FEW;
-	else if (ecp_recall_pass_is_late(start, patience * CURVE_NOT_FAST))
+	else if (ecp_recall_pass_is_late(curve, CURVE_NOT_FAST))
 		curve->most = CURVE_SOME;
 }
 
 void
 ecp_recall_curve_sample(EcpRecallCurve *curve, bool rows, double seconds)
 {
-	instr_time	start;
-
 	curve_set_clusters(curve);
 	if (curve->largest == 0)
 		return;
 	curve_set_pool(curve);
-	INSTR_TIME_SET_CURRENT(start);
 	curve_take(curve, 0, CURVE_WHOLE_QUERIES, rows, seconds);
-	curve_set_most(curve, start, seconds);
+	curve_set_most(curve);
 	curve_set_ends(curve);
 	curve_take(curve, CURVE_WHOLE_QUERIES,
 			   ECP_RECALL_QUERIES - CURVE_WHOLE_QUERIES, rows, seconds);
@@ -674,10 +653,7 @@ ecp_recall_curve_begin(Relation index, EcpIndexState *state, int max_queries)
 												 ALLOCSET_DEFAULT_SIZES);
 	curve->state = state;
 	curve->before = meta->ecpm_curve;
-	curve->depth = (int) Min(Max(CURVE_DEPTH *
-								 ecp_target_rule_probes(meta->ecpm_nleaves),
-								 CURVE_CLUSTERS),
-							 meta->ecpm_nleaves);
+	curve->depth = ecp_target_depth(meta);
 	for (int n = 1; n <= curve->depth; n = EcpLookNext(n))
 		curve->max_looks++;
 	curve->max_looks += 2;
@@ -758,7 +734,6 @@ ecp_recall_curve_work(EcpTeam *team, Relation index, EcpIndexState *state,
 {
 	const CurveArgs *shape = args;
 	EcpRecallCurve *curve;
-	instr_time	start;
 	int64		from;
 	int64		upto;
 
@@ -781,16 +756,16 @@ ecp_recall_curve_work(EcpTeam *team, Relation index, EcpIndexState *state,
 	curve->report_arg = arg;
 	curve_set_share(curve);
 	ecp_recall_pass_init(curve);
-	INSTR_TIME_SET_CURRENT(start);
+	INSTR_TIME_SET_CURRENT(curve->start);
+	curve->seconds = shape->seconds;
 	while (ecp_team_claim(team, &from, &upto))
 		for (int b = from; b < upto; b++)
 		{
 			int			n = (shape->n - b + shape->nbatches - 1) / shape->nbatches;
 
-			if (ecp_recall_pass_is_late(start, shape->seconds))
+			if (ecp_recall_pass_is_late(curve, 1))
 				break;
-			(void) curve_batch(curve, shape->first + b, b, shape->nbatches, n, true,
-							   start, shape->seconds);
+			(void) curve_batch(curve, shape->first + b, b, shape->nbatches, n, true);
 		}
 	ecp_recall_curve_end(curve);
 }

@@ -110,8 +110,8 @@ struct RecallPass
 
 	/* pages from which rows with codes were taken; in batch_context */
 	EcpRecallPage *pages;
-	uint32		npages;
-	uint32		pages_max;
+	int			npages;
+	int			pages_max;
 };
 
 /* ---- clusters ---- */
@@ -153,21 +153,11 @@ static void
 pass_add_buffer(const EcpRecallCurve *curve, EcpRecallSearch *search,
 				const EcpClusterRef *ref)
 {
-	EcpRecallRef *buffer;
+	EcpRecallRef buffer = {pass_place(curve, ref), ref->rank, search->nrefs - 1};
 
-	if (search->nbuffers == search->buffers_max)
-	{
-		search->buffers_max = Max(2 * search->buffers_max, 64);
-		if (search->buffers == NULL)
-			search->buffers = palloc(search->buffers_max * sizeof(EcpRecallRef));
-		else
-			search->buffers = repalloc(search->buffers, search->buffers_max *
-									   sizeof(EcpRecallRef));
-	}
-	buffer = &search->buffers[search->nbuffers++];
-	buffer->place = pass_place(curve, ref);
-	buffer->rank = ref->rank;
-	buffer->cluster = search->nrefs - 1;
+	search->buffers = ecp_recall_room(search->buffers, search->nbuffers,
+									  &search->buffers_max, sizeof(EcpRecallRef));
+	search->buffers[search->nbuffers++] = buffer;
 }
 
 /*
@@ -244,18 +234,8 @@ pass_page_number(EcpRecallCurve *curve, RecallHeld *held)
 
 	if (held->number != PG_UINT32_MAX)
 		return held->number;
-	if (pass->npages == pass->pages_max)
-	{
-		pass->pages_max = Max(2 * pass->pages_max, 1024);
-		if (pass->pages == NULL)
-			pass->pages = MemoryContextAlloc(curve->batch_context,
-											 pass->pages_max *
-											 sizeof(EcpRecallPage));
-		else
-			pass->pages = repalloc_huge(pass->pages,
-										mul_size(pass->pages_max,
-												 sizeof(EcpRecallPage)));
-	}
+	pass->pages = ecp_recall_room(pass->pages, pass->npages, &pass->pages_max,
+								  sizeof(EcpRecallPage));
 	page = &pass->pages[pass->npages++];
 	page->run = held->run.run;
 	page->blk = held->run.blk;
@@ -372,62 +352,52 @@ pass_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 
 /* ---- passes ---- */
 
-/* Find which searches want each cluster; returns how many pairs there are. */
-static uint32
+/*
+ * A search wants a cluster: count it, or add the pair.  While it is counted, first[c + 2]
+ * is the number of those of c, and then first[c + 1] is where the next goes.
+ */
+static inline void
+pass_want(struct RecallPass *pass, int s, const EcpRecallRef *ref, bool count)
+{
+	RecallPair	pair = {s, ref->cluster, ref->rank};
+
+	if (count)
+		pass->first[ref->place + 2]++;
+	else
+		pass->pairs[pass->first[ref->place + 1]++] = pair;
+}
+
+/* Find which of n searches want each cluster. */
+static void
 pass_set_pairs(EcpRecallCurve *curve, int n)
 {
 	struct RecallPass *pass = curve->pass;
 	uint32	   *first = pass->first;
-	uint32		npairs;
 
-	/*
-	 * first[c + 2] counts those of c; then first[c + 1] is where the next
-	 * goes
-	 */
 	memset(first, 0, (curve->nplaces + 2) * sizeof(uint32));
-	for (int s = 0; s < n; s++)
+	for (int count = 1; count >= 0; count--)
 	{
-		const EcpRecallSearch *search = &pass->searches[s];
-
-		if (search->done)
-			continue;
-		for (int c = search->n; c < search->upto; c++)
-			first[search->refs[c].place + 2]++;
-		for (int b = search->next_buffer; b < search->nbuffers &&
-			 search->buffers[b].cluster < search->upto; b++)
-			first[search->buffers[b].place + 2]++;
-	}
-	for (int c = 0; c < curve->nplaces; c++)
-		first[c + 2] += first[c + 1];
-	npairs = first[curve->nplaces + 1];
-	pass->pairs = palloc_extended(mul_size(Max(npairs, 1), sizeof(RecallPair)),
-								  MCXT_ALLOC_HUGE);
-	for (int s = 0; s < n; s++)
-	{
-		EcpRecallSearch *search = &pass->searches[s];
-
-		if (search->done)
-			continue;
-		for (int c = search->n; c < search->upto; c++)
-			pass->pairs[first[search->refs[c].place + 1]++] =
-				(RecallPair)
+		for (int s = 0; s < n; s++)
 		{
-			s, c, search->refs[c].rank
-		};
-		for (; search->next_buffer < search->nbuffers; search->next_buffer++)
-		{
-			const EcpRecallRef *ref = &search->buffers[search->next_buffer];
+			EcpRecallSearch *search = &pass->searches[s];
+			int			b = search->next_buffer;
 
-			if (ref->cluster >= search->upto)
-				break;
-			pass->pairs[first[ref->place + 1]++] =
-				(RecallPair)
-			{
-				s, ref->cluster, ref->rank
-			};
+			if (search->done)
+				continue;
+			for (int c = search->n; c < search->upto; c++)
+				pass_want(pass, s, &search->refs[c], count);
+			for (; b < search->nbuffers && search->buffers[b].cluster < search->upto; b++)
+				pass_want(pass, s, &search->buffers[b], count);
+			if (!count)
+				search->next_buffer = b;
 		}
+		if (!count)
+			return;
+		for (int c = 0; c < curve->nplaces; c++)
+			first[c + 2] += first[c + 1];
+		pass->pairs = palloc_extended(mul_size(Max(first[curve->nplaces + 1], 1),
+											   sizeof(RecallPair)), MCXT_ALLOC_HUGE);
 	}
-	return npairs;
 }
 
 /* Pass clusters from order[*next] on to the probe, as many as are wanted. */
@@ -455,20 +425,19 @@ pass_give(EcpRecallCurve *curve, int *next, uint32 *places)
 	return n;
 }
 
-/* Is the time up of a measurement that should take these seconds? */
 bool
-ecp_recall_pass_is_late(instr_time start, double seconds)
+ecp_recall_pass_is_late(const EcpRecallCurve *curve, double share)
 {
 	instr_time	now;
 
 	INSTR_TIME_SET_CURRENT(now);
-	INSTR_TIME_SUBTRACT(now, start);
-	return INSTR_TIME_GET_DOUBLE(now) > seconds;
+	INSTR_TIME_SUBTRACT(now, curve->start);
+	return INSTR_TIME_GET_DOUBLE(now) > share * curve->seconds;
 }
 
 /* Read what the searches want; false if the time is up. */
 static bool
-pass_read(EcpRecallCurve *curve, instr_time start, double seconds)
+pass_read(EcpRecallCurve *curve)
 {
 	uint32		places[PASS_CLUSTERS];
 	int			next = 0;
@@ -477,7 +446,7 @@ pass_read(EcpRecallCurve *curve, instr_time start, double seconds)
 	while ((n = pass_give(curve, &next, places)) > 0)
 		for (int i = 0; i < n; i++)
 		{
-			if (ecp_recall_pass_is_late(start, seconds))
+			if (ecp_recall_pass_is_late(curve, 1))
 				return false;
 			curve->pass->place = places[i];
 			(void) ecp_probe_next(&curve->probe);
@@ -581,8 +550,7 @@ pass_exact_row(EcpRecallCurve *curve, const RecallExact *exact)
  * those, but these, that may be nearer.
  */
 static bool
-pass_exact(EcpRecallCurve *curve, int n, bool first, instr_time start,
-		   double seconds)
+pass_exact(EcpRecallCurve *curve, int n, bool first)
 {
 	const EcpGeometry *geo = &curve->state->leaf;
 	struct RecallPass *pass = curve->pass;
@@ -618,7 +586,7 @@ pass_exact(EcpRecallCurve *curve, int n, bool first, instr_time start,
 	qsort(exact, nexact, sizeof(RecallExact), pass_compare_exact);
 	for (Size i = 0; i < nexact; i++)
 	{
-		if (ecp_recall_pass_is_late(start, seconds))
+		if (ecp_recall_pass_is_late(curve, 1))
 			return false;
 		pass_exact_row(curve, &exact[i]);
 	}
@@ -666,8 +634,7 @@ ecp_recall_pass_init(EcpRecallCurve *curve)
 }
 
 bool
-ecp_recall_pass_run(EcpRecallCurve *curve, EcpRecallSearch *searches, int n,
-					instr_time start, double seconds)
+ecp_recall_pass_run(EcpRecallCurve *curve, EcpRecallSearch *searches, int n)
 {
 	MemoryContext old = MemoryContextSwitchTo(curve->batch_context);
 	struct RecallPass *pass = curve->pass;
@@ -680,8 +647,8 @@ ecp_recall_pass_run(EcpRecallCurve *curve, EcpRecallSearch *searches, int n,
 		 in_time && pass_set_ends(curve, n, Min(end, curve->depth)) > 0;
 		 end *= ECP_RECALL_PASS_TIMES)
 	{
-		(void) pass_set_pairs(curve, n);
-		in_time = pass_read(curve, start, seconds);
+		pass_set_pairs(curve, n);
+		in_time = pass_read(curve);
 		pfree(pass->pairs);
 		for (int s = 0; s < n && in_time; s++)
 		{
@@ -693,8 +660,7 @@ ecp_recall_pass_run(EcpRecallCurve *curve, EcpRecallSearch *searches, int n,
 		}
 	}
 	if (curve->has_codes)
-		in_time = in_time && pass_exact(curve, n, true, start, seconds) &&
-			pass_exact(curve, n, false, start, seconds);
+		in_time = in_time && pass_exact(curve, n, true) && pass_exact(curve, n, false);
 	for (int s = 0; s < n && in_time; s++)
 		if (searches[s].nlooks > 0)
 			ecp_recall_search_note(curve, &searches[s]);

@@ -259,6 +259,8 @@ struct EcpRecallCurve
 								 * most */
 	bool		has_codes;
 	bool		few;			/* few queries, and no time to wait */
+	instr_time	start;			/* of what is measured now, and the seconds */
+	double		seconds;		/* that it may take */
 
 	/* the clusters, from which rows are taken, and then insert buffers */
 	EcpChildData *clusters;
@@ -327,6 +329,9 @@ extern bool ecp_recall_search_begin(EcpRecallCurve *curve,
 extern int	ecp_recall_search_end(const EcpRecallCurve *curve,
 								  const EcpRecallSearch *search, int most);
 
+/* An array of n, or NULL, with room for one more, in the current memory context. */
+extern void *ecp_recall_room(void *array, int n, int *max, Size bytes);
+
 /* A row of a cluster before search->upto that is nearer than search->limit. */
 extern void ecp_recall_search_add(EcpRecallSearch *search,
 								  const EcpRecallRow *row);
@@ -353,12 +358,10 @@ extern void ecp_recall_search_note(EcpRecallCurve *curve,
 
 extern void ecp_recall_pass_init(EcpRecallCurve *curve);
 
-/*
- * Search, and make notes.  Returns false, without notes, if the time was up before:
- * so many seconds from "start" on.
- */
-extern bool ecp_recall_pass_is_late(instr_time start, double seconds);
-extern bool ecp_recall_pass_run(EcpRecallCurve *curve, EcpRecallSearch *searches,
-								int n, instr_time start, double seconds);
+/* Is this share of the time up? */
+extern bool ecp_recall_pass_is_late(const EcpRecallCurve *curve, double share);
+
+/* Search, and make notes.  Returns false, without notes, if the time was up before. */
+extern bool ecp_recall_pass_run(EcpRecallCurve *curve, EcpRecallSearch *searches, int n);
 
 #endif							/* ECP_RECALL_PRIVATE_H */

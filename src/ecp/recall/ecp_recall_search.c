@@ -56,8 +56,8 @@
 #define SEARCH_NEAR_TIMES	2
 #define SEARCH_NEAR_LEAST	40
 
-/* Room for rows, at first. */
-#define SEARCH_ROWS_MIN		256
+/* Room for rows and the like, at first. */
+#define SEARCH_ROOM_MIN		256
 
 /*
  * Ranks are the same if they differ by this share: those of the two rows half-way
@@ -328,19 +328,22 @@ ecp_recall_search_note(EcpRecallCurve *curve, EcpRecallSearch *search)
 
 /* ---- rows ---- */
 
+void *
+ecp_recall_room(void *array, int n, int *max, Size bytes)
+{
+	if (n < *max)
+		return array;
+	*max = Max(2 * *max, SEARCH_ROOM_MIN);
+	bytes = mul_size(*max, bytes);
+	return array == NULL ? palloc_extended(bytes, MCXT_ALLOC_HUGE) :
+		repalloc_huge(array, bytes);
+}
+
 void
 ecp_recall_search_add(EcpRecallSearch *search, const EcpRecallRow *row)
 {
-	if (search->nrows == search->rows_max)
-	{
-		search->rows_max = Max(2 * search->rows_max, SEARCH_ROWS_MIN);
-		if (search->rows == NULL)
-			search->rows = palloc(mul_size(search->rows_max, sizeof(EcpRecallRow)));
-		else
-			search->rows = repalloc_huge(search->rows,
-										 mul_size(search->rows_max,
-												  sizeof(EcpRecallRow)));
-	}
+	search->rows = ecp_recall_room(search->rows, search->nrows, &search->rows_max,
+								   sizeof(EcpRecallRow));
 	search->rows[search->nrows++] = *row;
 }
 

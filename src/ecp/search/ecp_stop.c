@@ -318,6 +318,10 @@ ecp_stop_advance(const EcpMetaPageData *meta, int n)
 
 /* ---- from a recall target to where a search stops ---- */
 
+/* How many times as many clusters as the rule's have nearly all of the nearest rows. */
+#define TARGET_DEPTH		8
+#define TARGET_DEPTH_LEAST	4096
+
 /* Probes grow with these powers of one over the share missed, and of k. */
 #define TARGET_POWER			0.5
 #define TARGET_K_POWER			0.3
@@ -381,6 +385,15 @@ ecp_target_rule_probes(uint32 nleaves)
 	double		nclusters = Max(nleaves, 1);
 
 	return Max(2.1 * pow(nclusters, 0.4), 0.92 * sqrt(nclusters));
+}
+
+int
+ecp_target_depth(const EcpMetaPageData *meta)
+{
+	double		depth = Max(TARGET_DEPTH * ecp_target_rule_probes(meta->ecpm_nleaves),
+							TARGET_DEPTH_LEAST);
+
+	return (int) Min(depth, Max(meta->ecpm_nleaves, 1));
 }
 
 /* The rule for any target and k; random leaders need more probes. */

@@ -211,6 +211,9 @@ extern bool ecp_target_has_curve(const EcpMetaPageData *meta);
 extern float8 ecp_target_recall_of(Relation index);
 extern double ecp_target_rule_probes(uint32 nleaves);
 
+/* Clusters that are read for a query to know its nearest rows. */
+extern int	ecp_target_depth(const EcpMetaPageData *meta);
+
 /* A plan for the "rows" nearest; 0 = not known how many. */
 extern void ecp_target_plan(Relation index, const EcpMetaPageData *meta,
 							uint64 rows, EcpScanPlan *plan);
