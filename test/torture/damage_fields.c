@@ -184,9 +184,9 @@ ecp_meta_fields(DamageFields *fields)
 	FLOAT(EcpMetaPageData, PAYLOAD, ecpm_curve.ecpm_spread);
 	FLOAT(EcpMetaPageData, PAYLOAD, ecpm_curve.ecpm_excess);
 	FLOAT(EcpMetaPageData, PAYLOAD, ecpm_curve.ecpm_excess_deviation);
-	add_array(fields, "ecpm_kinds",
-			  PAYLOAD + offsetof(EcpMetaPageData, ecpm_curve.ecpm_kinds),
-			  sizeof(((EcpMetaPageData *) 0)->ecpm_curve.ecpm_kinds) / 4, 4,
+	add_array(fields, "ecpm_classes",
+			  PAYLOAD + offsetof(EcpMetaPageData, ecpm_curve.ecpm_classes),
+			  sizeof(((EcpMetaPageData *) 0)->ecpm_curve.ecpm_classes) / 4, 4,
 			  DAMAGE_FLOAT);
 	add_array(fields, "ecpm_points",
 			  PAYLOAD + offsetof(EcpMetaPageData, ecpm_curve.ecpm_points),

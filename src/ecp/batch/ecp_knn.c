@@ -307,7 +307,7 @@ knn_plan_clusters(EcpKnn *knn, EcpKnnPlan *plan)
 								   KNN_WAVE_MOST * probes);
 	plan->first = scan->least;
 	while (plan->first < probes * KNN_WAVE_FIRST)
-		plan->first = EcpLookNext(plan->first);
+		plan->first = EcpCheckNext(plan->first);
 }
 
 /*

@@ -312,7 +312,7 @@ typedef struct EcpKnnShared
 	int			nactive;		/* clusters that are wanted in this wave */
 } EcpKnnShared;
 
-typedef struct EcpKnnLook EcpKnnLook;
+typedef struct EcpKnnStop EcpKnnStop;
 typedef struct EcpKnnReader EcpKnnReader;
 typedef struct EcpKnnTable EcpKnnTable;
 
@@ -357,7 +357,7 @@ typedef struct EcpKnn
 	MemoryContext context;
 	EcpKnnPrepared prepared;	/* ecp_knn_compare.c */
 	EcpKnnReader *reader;		/* ecp_knn_read.c */
-	EcpKnnLook *look;			/* ecp_knn_look.c */
+	EcpKnnStop *stop;			/* ecp_knn_stop.c */
 	EcpKnnTable *table;			/* ecp_knn_table.c */
 } EcpKnn;
 
@@ -483,16 +483,16 @@ extern bool ecp_knn_wave_next(EcpKnn *knn);
 extern void ecp_knn_wave_place(EcpKnn *knn, int first, int end);
 extern void ecp_knn_wave_decide(EcpKnn *knn, int first, int end);
 
-/* ---- ecp_knn_look.c ---- */
+/* ---- ecp_knn_stop.c ---- */
 
-/* What ecp_knn_look_replay() returns if there is no end in what was read. */
-#define ECP_KNN_LOOK_AGAIN	(-1)	/* it is farther on */
-#define ECP_KNN_LOOK_LOST	(-2)	/* that cannot be told */
+/* What ecp_knn_stop_replay() returns if there is no end in what was read. */
+#define ECP_KNN_STOP_LATER	(-1)	/* it is farther on */
+#define ECP_KNN_STOP_UNKNOWN	(-2)	/* that cannot be told */
 
-extern EcpKnnLook *ecp_knn_look_create(EcpKnn *knn);
-extern int	ecp_knn_look_end(const EcpKnn *knn, int q, int n);
-extern int	ecp_knn_look_replay(EcpKnnLook *look, int q, float8 *kth);
-extern int	ecp_knn_look_ahead(EcpKnnLook *look, int q);
+extern EcpKnnStop *ecp_knn_stop_create(EcpKnn *knn);
+extern int	ecp_knn_stop_end(const EcpKnn *knn, int q, int n);
+extern int	ecp_knn_stop_replay(EcpKnnStop *stop, int q, float8 *kth);
+extern int	ecp_knn_stop_ahead(EcpKnnStop *stop, int q);
 
 /* ---- ecp_knn_table.c ---- */
 

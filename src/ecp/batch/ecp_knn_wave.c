@@ -10,13 +10,13 @@
  * descend.  A slot is never freed, not even for the next batch, and its other fields are
  * read in later phases only.
  *
- * A scan with a recall target reads them in this order, and looks now and then
+ * A scan with a recall target reads them in this order, and checks now and then
  * whether it has enough (ecp_stop.c).  A batch reads them in the order of
  * blocks, in waves:
  *
  *	 first wave		as far as a part of what scans read on average
  *	 other waves	from there on, as far as the query's scan would read if no
- *					nearer rows turned up (ecp_knn_look.c)
+ *					nearer rows turned up (ecp_knn_stop.c)
  *
  * The rows that may be among the nearest are kept together with the ref that they
  * came by.  After a wave the scan is replayed with them: so we know where it
@@ -85,7 +85,7 @@ wave_first(EcpKnn *knn, int q)
 	query->first = query->end = 0;
 	query->kth = get_float8_infinity();
 	if (plan->scan.adaptive)
-		end = ecp_knn_look_end(knn, q, plan->scan.known);
+		end = ecp_knn_stop_end(knn, q, plan->scan.known);
 	if (end > plan->max_read || (query->flags & ECP_KNN_CUT_OFF) != 0)
 		wave_cut_off(query);
 	else
@@ -299,10 +299,10 @@ static void
 wave_decide(EcpKnn *knn, int q)
 {
 	const EcpKnnPlan *plan = knn->plan;
-	EcpKnnLook *look = knn->look;
+	EcpKnnStop *stop = knn->stop;
 	EcpKnnQuery *query = &knn->queries[q];
 	float8		kth = 0.0;		/* used, and then set, if the scan goes on */
-	int			end = ecp_knn_look_replay(look, q, &kth);
+	int			end = ecp_knn_stop_replay(stop, q, &kth);
 
 	if (end >= 0)
 	{
@@ -310,11 +310,11 @@ wave_decide(EcpKnn *knn, int q)
 		wave_finish(knn, q, end);
 		return;
 	}
-	if (end == ECP_KNN_LOOK_AGAIN && query->first == 0 &&
+	if (end == ECP_KNN_STOP_LATER && query->first == 0 &&
 		plan->first > plan->scan.known)
-		end = ecp_knn_look_end(knn, q, plan->first);
-	else if (end == ECP_KNN_LOOK_AGAIN)
-		end = ecp_knn_look_ahead(look, q);
+		end = ecp_knn_stop_end(knn, q, plan->first);
+	else if (end == ECP_KNN_STOP_LATER)
+		end = ecp_knn_stop_ahead(stop, q);
 	if (end <= query->end || end > plan->max_read)
 		wave_cut_off(query);
 	else
@@ -331,8 +331,8 @@ ecp_knn_wave_decide(EcpKnn *knn, int first, int end)
 	bool		adaptive = knn->plan->scan.adaptive;
 
 	Assert(first >= 0 && end <= knn->shared->nqueries);
-	if (adaptive && knn->look == NULL)
-		knn->look = ecp_knn_look_create(knn);
+	if (adaptive && knn->stop == NULL)
+		knn->stop = ecp_knn_stop_create(knn);
 	for (int q = first; q < end; q++)
 	{
 		const EcpKnnQuery *query = &knn->queries[q];

@@ -273,7 +273,7 @@ ecp_drift_recall_at(EcpDriftRecall *recall, int k, double *error)
 {
 	EcpKnn	   *knn = &recall->knn;
 	EcpScanPlan *plan = &knn->shared->plan.scan;
-	EcpKnnLook *look = NULL;
+	EcpKnnStop *stop = NULL;
 	double		sum = 0;
 	double		squares = 0;
 	int			n = 0;
@@ -281,7 +281,7 @@ ecp_drift_recall_at(EcpDriftRecall *recall, int k, double *error)
 	Assert(k > 0 && k <= ECP_DRIFT_K_MOST);
 	ecp_target_plan(knn->index, &knn->plan->state.meta, k, plan);
 	if (plan->adaptive)
-		look = ecp_knn_look_create(knn);
+		stop = ecp_knn_stop_create(knn);
 	for (int q = 0; q < knn->shared->nqueries; q++)
 	{
 		EcpKnnQuery *query = &knn->queries[q];
@@ -293,8 +293,8 @@ ecp_drift_recall_at(EcpDriftRecall *recall, int k, double *error)
 		if (query->nheap == 0)
 			continue;
 		query->kth = get_float8_infinity();
-		end = look ? ecp_knn_look_replay(look, q, &kth) :
-			ecp_knn_look_end(knn, q, plan->probes);
+		end = stop ? ecp_knn_stop_replay(stop, q, &kth) :
+			ecp_knn_stop_end(knn, q, plan->probes);
 		ecp_knn_compare_sort(ecp_knn_heap(knn, q), query->nheap);
 		found = recall_share(ecp_knn_heap(knn, q), query->nheap, k,
 							 end < 0 ? query->end : end);

@@ -259,18 +259,18 @@ typedef struct EcpBuildReportData
 
 /*
  * What was measured about recall, for ecp_stop.c.  A query is
- * told to be of a kind by its distances from the nearest leader and from the
- * ECP_PLACE_LEADER-th: where those of the kind were, as a normal distribution.
+ * told to be of a class by its distances from the nearest leader and from the
+ * ECP_PLACE_LEADER-th: where those of the class were, as a normal distribution.
  */
-#define ECP_QUERY_KINDS		5
+#define ECP_QUERY_CLASSES		5
 
-typedef struct EcpQueryKindData
+typedef struct EcpQueryClassData
 {
 	float4		ecpm_mean[2];
 	float4		ecpm_inverse[3];	/* of the covariances: 00, 01, 11 */
 	float4		ecpm_log;		/* of the root of their determinant; infinity
 								 * if there were no such queries */
-} EcpQueryKindData;
+} EcpQueryClassData;
 
 /*
  * How far away the k-th row of the first clusters was for such queries, as a share of
@@ -290,7 +290,7 @@ typedef struct EcpQueryRowsData
 /* Where a search for a target stops; see ecp_stop.c. */
 typedef struct EcpRecallPointData
 {
-	float4		ecpm_slack[ECP_QUERY_KINDS];
+	float4		ecpm_margin[ECP_QUERY_CLASSES];
 	float4		ecpm_clusters;	/* read on average, for queries like rows, */
 	float4		ecpm_recall;	/* and what these found */
 } EcpRecallPointData;
@@ -306,8 +306,8 @@ typedef struct EcpRecallCurveData
 	float4		ecpm_spread;	/* of distances; see ecp_stop.c */
 	float4		ecpm_excess;	/* of rows' ranks; see ecp_radius.c */
 	float4		ecpm_excess_deviation;	/* from that on average */
-	EcpQueryKindData ecpm_kinds[ECP_QUERY_KINDS];
-	EcpQueryRowsData ecpm_rows[ECP_CURVE_KS][ECP_QUERY_KINDS];
+	EcpQueryClassData ecpm_classes[ECP_QUERY_CLASSES];
+	EcpQueryRowsData ecpm_rows[ECP_CURVE_KS][ECP_QUERY_CLASSES];
 	EcpRecallPointData ecpm_points[ECP_CURVE_KS][ECP_CURVE_TARGETS];
 } EcpRecallCurveData;
 

@@ -19,7 +19,7 @@
  * A bound of the expression becomes one of the distance that is not smaller than
  * it has to be, since the condition is checked again: rounding at a step changes
  * it by a share of itself, which is a millionth of what a search adds to any
- * radius (RADIUS_SLACK in ecp_search_begin.c), and by a share of the operand, which
+ * radius (RADIUS_MARGIN in ecp_search_begin.c), and by a share of the operand, which
  * is added here.  What is rounded to some digits is as near to the bound as the
  * last of them; a cast to numeric is accounted for where the bound is cast back
  * (match_number() in ecp_match.c).  No bound must be computed with an overflow,

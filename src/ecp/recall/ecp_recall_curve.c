@@ -8,9 +8,9 @@
  * queries, and an index knows nothing but its rows.
  *
  * A search reads far more clusters than any target needs, all of them if there
- * are not many, and looks at itself as searches for 1 to 10,000 rows
+ * are not many, and checks itself as searches for 1 to 10,000 rows
  * (ecp_target_ks) would (ecp_recall_search.c).  In the end the nearest rows are
- * known, and so is the recall at each look.  The first queries tell how far on there
+ * known, and so is the recall at each check.  The first queries tell how far on there
  * is anything to find, and the others end there.  ecp_recall_points.c draws the conclusions.
  *
  * Queries are searched for in batches (ecp_recall_pass.c), which the processes of a
@@ -48,7 +48,7 @@
  * first CURVE_MIXED_QUERIES all are rows, and after CURVE_ROWS_QUERIES they measure
  * k = 1 and 10.  With 240 rows, recall of 0.95 has a standard error of 0.004 to 0.008
  * for k = 1 and of 0.005 for k = 10, as for k = 100 with 160.  Fewer mixed queries
- * would do for rows, but not for those between them or far away: with 25 of each kind,
+ * would do for rows, but not for those between them or far away: with 25 of each class,
  * two or more of the promise's cells are missed in sets of near copies; and four, if
  * half of the mixed ones that are no rows end where k = 10 finds nothing more.
  */
@@ -78,7 +78,7 @@
  */
 #define CURVE_CLUSTER_BYTES	(sizeof(EcpRecallRef) + 12)
 #define CURVE_MEMORY_SHARE	4
-#define CURVE_ROWS_OF		16	/* rows for a query of each other kind */
+#define CURVE_ROWS_OF		16	/* rows for a query of each other class */
 #define CURVE_FEW			4
 
 /*
@@ -121,29 +121,29 @@ curve_read_clusters(EcpRecallCurve *curve)
 }
 
 /*
- * Of eight queries, four are rows, and one is of each other kind; in the end all
+ * Of eight queries, four are rows, and one is of each other class; in the end all
  * are rows.
  */
-static EcpQueryKind
-curve_kind(int number)
+static EcpQueryClass
+curve_class(int number)
 {
-	static const EcpQueryKind kinds[] = {
+	static const EcpQueryClass classes[] = {
 		ECP_QUERY_ROW, ECP_QUERY_BETWEEN, ECP_QUERY_ROW, ECP_QUERY_MIXED,
 		ECP_QUERY_ROW, ECP_QUERY_FAR, ECP_QUERY_ROW, ECP_QUERY_RANDOM
 	};
 
-	return number < CURVE_MIXED_QUERIES ? kinds[number % lengthof(kinds)] :
+	return number < CURVE_MIXED_QUERIES ? classes[number % lengthof(classes)] :
 		ECP_QUERY_ROW;
 }
 
 /* Set a search for the first nks ks, and empty notes. */
 static void
-curve_set_search(const EcpRecallCurve *curve, EcpQueryKind kind, const void *row, int nks,
+curve_set_search(const EcpRecallCurve *curve, EcpQueryClass class, const void *row, int nks,
 				 EcpRecallSearch *search, EcpRecallNotes *notes)
 {
 	memset(search, 0, sizeof(EcpRecallSearch));
-	memset(notes, 0, offsetof(EcpRecallNotes, looks));
-	notes->kind = kind;
+	memset(notes, 0, offsetof(EcpRecallNotes, checks));
+	notes->class = class;
 	search->notes = notes;
 	search->row = row;
 	search->nks = nks;
@@ -156,15 +156,15 @@ static bool
 curve_begin_search(EcpRecallCurve *curve, int number, EcpRecallSearch *search,
 				   EcpRecallNotes *notes)
 {
-	EcpQueryKind kind = curve_kind(number);
+	EcpQueryClass class = curve_class(number);
 	char	   *query = palloc0(ecp_recall_query_bytes(curve) + ECP_KERNEL_SLACK);
 
 	CHECK_FOR_INTERRUPTS();
-	curve_set_search(curve, kind, query, number < CURVE_WHOLE_QUERIES ? ECP_CURVE_KS :
+	curve_set_search(curve, class, query, number < CURVE_WHOLE_QUERIES ? ECP_CURVE_KS :
 					 number < CURVE_ROWS_QUERIES ? CURVE_MIXED_KS : CURVE_LAST_KS,
 					 search, notes);
-	if (kind != ECP_QUERY_ROW)
-		ecp_recall_query_other(curve, kind, number, query);
+	if (class != ECP_QUERY_ROW)
+		ecp_recall_query_other(curve, class, number, query);
 	else if (!ecp_recall_query_row(curve, number, query, &search->self))
 		return false;
 	return true;
@@ -248,7 +248,7 @@ curve_search(EcpRecallCurve *curve, EcpRecallSearch *searches, int n)
 	{
 		EcpRecallSearch *search = &searches[s];
 
-		if (search->nlooks == 0)
+		if (search->nchecks == 0)
 			continue;
 		search->depth = ecp_recall_depth(search->notes, CURVE_MIXED_KS);
 		search->first_k = 0;
@@ -267,9 +267,9 @@ curve_expected(const EcpRecallCurve *curve, int first)
 
 	if (first < CURVE_WHOLE_QUERIES)
 		return curve->depth;
-	for (int kind = ECP_QUERY_ROW + 1; kind < ECP_QUERY_KINDS; kind++)
-		clusters += curve->ahead[kind];
-	return clusters / (CURVE_ROWS_OF + ECP_QUERY_KINDS - 1);
+	for (int class = ECP_QUERY_ROW + 1; class < ECP_QUERY_CLASSES; class++)
+		clusters += curve->ahead[class];
+	return clusters / (CURVE_ROWS_OF + ECP_QUERY_CLASSES - 1);
 }
 
 /* Bytes of rows of a search, query number "first" or a later one. */
@@ -329,7 +329,7 @@ curve_batch(EcpRecallCurve *curve, int first, int slot, int step, int n, bool ro
 	{
 		int			number = first + i * step;
 
-		if ((rows || curve_kind(number) != ECP_QUERY_ROW) &&
+		if ((rows || curve_class(number) != ECP_QUERY_ROW) &&
 			curve_begin_search(curve, number, &searches[nsearches],
 							   EcpRecallNotesOf(&curve->queries,
 												slot + i * step)))
@@ -357,8 +357,8 @@ curve_add_notes(EcpRecallCurve *curve, const char *notes, int n)
 		if (!from->valid)
 			continue;
 		if (to != from)
-			memmove(to, from, offsetof(EcpRecallNotes, looks) +
-					from->nlooks * sizeof(EcpRecallLook));
+			memmove(to, from, offsetof(EcpRecallNotes, checks) +
+					from->nchecks * sizeof(EcpRecallCheck));
 		curve->queries.n++;
 	}
 }
@@ -416,14 +416,14 @@ curve_set_ends(EcpRecallCurve *curve)
 	EcpMetaPageData *meta = &curve->state->meta;
 
 	meta->ecpm_curve.ecpm_spread = ecp_recall_spread(&curve->queries);
-	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+	for (int class = 0; class < ECP_QUERY_CLASSES; class++)
 	{
 		for (int k = 0; k < ECP_CURVE_KS; k++)
-			curve->sum_most[kind][k] = ecp_recall_sum_most(&curve->queries, meta,
-														   kind, k);
-		curve->ahead[kind] = Min(ecp_recall_ahead(&curve->queries, meta, kind,
-												  curve->sum_most[kind],
-												  CURVE_MIXED_KS), curve->depth);
+			curve->sum_most[class][k] = ecp_recall_sum_most(&curve->queries, meta,
+															class, k);
+		curve->ahead[class] = Min(ecp_recall_ahead(&curve->queries, meta, class,
+												   curve->sum_most[class],
+												   CURVE_MIXED_KS), curve->depth);
 	}
 }
 
@@ -436,8 +436,8 @@ typedef struct CurveArgs
 	int			nclusters;
 	int			nplaces;
 	uint32		largest;
-	float4		sum_most[ECP_QUERY_KINDS][CURVE_MIXED_KS];
-	int			ahead[ECP_QUERY_KINDS];
+	float4		sum_most[ECP_QUERY_CLASSES][CURVE_MIXED_KS];
+	int			ahead[ECP_QUERY_CLASSES];
 	bool		prefetch;
 	double		seconds;
 } CurveArgs;
@@ -463,9 +463,9 @@ curve_take_team(EcpRecallCurve *curve, int first, int n)
 	args.nclusters = curve->nclusters;
 	args.nplaces = curve->nplaces;
 	args.largest = curve->largest;
-	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
-		memcpy(args.sum_most[kind], curve->sum_most[kind],
-			   sizeof(args.sum_most[kind]));
+	for (int class = 0; class < ECP_QUERY_CLASSES; class++)
+		memcpy(args.sum_most[class], curve->sum_most[class],
+			   sizeof(args.sum_most[class]));
 	memcpy(args.ahead, curve->ahead, sizeof(args.ahead));
 	args.prefetch = curve->prefetch;
 	args.seconds = curve->seconds;
@@ -654,22 +654,22 @@ ecp_recall_curve_begin(Relation index, EcpIndexState *state, int max_queries)
 	curve->state = state;
 	curve->before = meta->ecpm_curve;
 	curve->depth = ecp_target_depth(meta);
-	for (int n = 1; n <= curve->depth; n = EcpLookNext(n))
-		curve->max_looks++;
-	curve->max_looks += 2;
+	for (int n = 1; n <= curve->depth; n = EcpCheckNext(n))
+		curve->max_checks++;
+	curve->max_checks += 2;
 	curve->index = index;
 	curve->has_codes = state->leaf.quantizer != ECP_QUANTIZER_NONE;
 	/* an index that fits the caches is in them, if it has just been written */
 	curve->prefetch = RelationGetNumberOfBlocks(index) > effective_cache_size;
-	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+	for (int class = 0; class < ECP_QUERY_CLASSES; class++)
 	{
-		curve->ahead[kind] = curve->depth;
+		curve->ahead[class] = curve->depth;
 		for (int k = 0; k < ECP_CURVE_KS; k++)
-			curve->sum_most[kind][k] = get_float4_infinity();
+			curve->sum_most[class][k] = get_float4_infinity();
 	}
 	curve->max_queries = curve->most = max_queries;
-	curve->queries.stride = MAXALIGN(offsetof(EcpRecallNotes, looks) +
-									 curve->max_looks * sizeof(EcpRecallLook));
+	curve->queries.stride = MAXALIGN(offsetof(EcpRecallNotes, checks) +
+									 curve->max_checks * sizeof(EcpRecallCheck));
 	curve->queries.notes = palloc_extended(mul_size(max_queries,
 													curve->queries.stride),
 										   MCXT_ALLOC_HUGE);
@@ -745,9 +745,9 @@ ecp_recall_curve_work(EcpTeam *team, Relation index, EcpIndexState *state,
 	curve->largest = shape->largest;
 	curve->pool = memories[2] + MAXALIGN(sizeof(EcpRecallCurveData));
 	curve->queries.notes = memories[1];
-	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
-		memcpy(curve->sum_most[kind], shape->sum_most[kind],
-			   sizeof(shape->sum_most[kind]));
+	for (int class = 0; class < ECP_QUERY_CLASSES; class++)
+		memcpy(curve->sum_most[class], shape->sum_most[class],
+			   sizeof(shape->sum_most[class]));
 	memcpy(curve->ahead, shape->ahead, sizeof(curve->ahead));
 	curve->prefetch = shape->prefetch;
 	curve->team = team;

@@ -88,7 +88,7 @@ extern double ecp_recall_curve_change(const EcpRecallCurveData *data, double row
 extern void ecp_recall_curve_store(Relation index, const EcpMetaPageData *meta);
 
 /*
- * Have ecp_recall_curve_sample(), of all kinds, done by a team, whose processes run
+ * Have ecp_recall_curve_sample(), of all classes, done by a team, whose processes run
  * "task": it calls ecp_recall_curve_work() with the index and the state.
  */
 extern void ecp_recall_curve_set_team(EcpRecallCurve *curve, EcpTeam *team,

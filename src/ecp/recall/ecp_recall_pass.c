@@ -39,7 +39,7 @@
 
 /* Clusters read by the first pass. */
 #define PASS_FIRST			2
-#define PASS_FIRST_SOME		64	/* of searches that look at some rows */
+#define PASS_FIRST_SOME		64	/* of searches that compare some rows */
 
 /* So many times as many clusters a search knows when it needs more. */
 #define PASS_KNOW_TIMES		3
@@ -246,7 +246,7 @@ pass_page_number(EcpRecallCurve *curve, RecallHeld *held)
 }
 
 /*
- * Of the rows of a page, those that a search for some looks at: of each 64 rows, 16
+ * Of the rows of a page, those that a search for some compares: of each 64 rows, 16
  * neighbours where the parts of rows are far apart, or else 8 at even distances.
  */
 static const uint64 *
@@ -496,7 +496,7 @@ pass_set_ends(EcpRecallCurve *curve, int n, int end)
 				ecp_recall_search_end(curve, search, most) < most)
 				break;
 			pass_take_refs(curve, search, search->nrefs == 0 ?
-						   Min(curve->ahead[search->notes->kind], search->depth) :
+						   Min(curve->ahead[search->notes->class], search->depth) :
 						   PASS_KNOW_TIMES * search->nrefs);
 		}
 		upto = Min(upto, search->all ? search->nrefs : search->nrefs - 1);
@@ -662,7 +662,7 @@ ecp_recall_pass_run(EcpRecallCurve *curve, EcpRecallSearch *searches, int n)
 	if (curve->has_codes)
 		in_time = in_time && pass_exact(curve, n, true) && pass_exact(curve, n, false);
 	for (int s = 0; s < n && in_time; s++)
-		if (searches[s].nlooks > 0)
+		if (searches[s].nchecks > 0)
 			ecp_recall_search_note(curve, &searches[s]);
 	MemoryContextSwitchTo(old);
 	return in_time;

@@ -3,7 +3,7 @@
  * ecp_recall_private.h
  *	  A measurement, for the files that make it: ecp_recall_curve.c takes queries,
  *	  which ecp_recall_query.c chooses, ecp_recall_pass.c reads clusters for them,
- *	  ecp_recall_search.c makes notes, ecp_recall_kinds.c and ecp_recall_points.c draw
+ *	  ecp_recall_search.c makes notes, ecp_recall_classes.c and ecp_recall_points.c draw
  *	  conclusions.
  *
  *-------------------------------------------------------------------------
@@ -21,19 +21,19 @@
 #include "vector/vector_distance.h"
 
 /*
- * Kinds of queries: rows; points half-way between two rows; elements of any rows, some
+ * Query classes: rows; points half-way between two rows; elements of any rows, some
  * of them of one; points beyond the rows; and random elements of their range.
  */
-typedef enum EcpQueryKind
+typedef enum EcpQueryClass
 {
 	ECP_QUERY_ROW,
 	ECP_QUERY_BETWEEN,
 	ECP_QUERY_MIXED,
 	ECP_QUERY_FAR,
 	ECP_QUERY_RANDOM
-} EcpQueryKind;
+} EcpQueryClass;
 
-StaticAssertDecl(ECP_QUERY_RANDOM + 1 == ECP_QUERY_KINDS, "kinds of queries");
+StaticAssertDecl(ECP_QUERY_RANDOM + 1 == ECP_QUERY_CLASSES, "query classes");
 
 /*
  * A search has notes for several cases: as many for k = 1 as ECP_RECALL_FIRSTS,
@@ -52,16 +52,16 @@ StaticAssertDecl(ECP_QUERY_RANDOM + 1 == ECP_QUERY_KINDS, "kinds of queries");
 #define EcpRecallCaseWithSelf(k) (EcpRecallCaseOf(k) + 1)
 
 /*
- * A look at a search after "n" clusters: the rank of the next leader, infinite if
+ * A stop check of a search after "n" clusters: the rank of the next leader, infinite if
  * there is none, and of each case the gap before it (ecp_stop.c), and the recall.
  */
-typedef struct EcpRecallLook
+typedef struct EcpRecallCheck
 {
 	int			n;
 	float4		next;
 	float4		gap[ECP_RECALL_CASES];
 	float4		recall[ECP_RECALL_CASES];
-} EcpRecallLook;
+} EcpRecallCheck;
 
 /*
  * By how much rows' ranks exceed their leaders', e, in units of ecp_stop_unit(), and the
@@ -79,14 +79,14 @@ typedef struct EcpRecallExcess
 /* The notes of one query. */
 typedef struct EcpRecallNotes
 {
-	int			kind;			/* EcpQueryKind */
+	int			class;			/* EcpQueryClass */
 	bool		valid;
 	int			nks;			/* ks of the curve that it tells of, the first */
-	int			nlooks;			/* after the last one all was found */
+	int			nchecks;		/* after the last one all was found */
 	EcpPlace	place;			/* without the k-th row, which is for each k */
 	float4		kth[ECP_CURVE_KS];	/* as in EcpPlace */
 	EcpRecallExcess excess;
-	EcpRecallLook looks[FLEXIBLE_ARRAY_MEMBER];
+	EcpRecallCheck checks[FLEXIBLE_ARRAY_MEMBER];
 } EcpRecallNotes;
 
 /* The notes of all queries; "stride" bytes each. */
@@ -101,43 +101,43 @@ typedef struct EcpRecallQueries
 	((EcpRecallNotes *) ((queries)->notes + (q) * (queries)->stride))
 
 /*
- * The sum of gap and advance beyond which a search for a query of this kind finds
+ * The sum of gap and advance beyond which a search for a query of this class finds
  * next to nothing for k number "k", by those that went on to the end; infinity if
  * there were none.  The spread is in *meta.
  */
 extern double ecp_recall_sum_most(const EcpRecallQueries *queries,
-								  const EcpMetaPageData *meta, int kind, int k);
+								  const EcpMetaPageData *meta, int class, int k);
 
 /*
- * How many clusters a search for a query of this kind takes on average to have these
+ * How many clusters a search for a query of this class takes on average to have these
  * sums for all of the first nks ks, by those that went on to the end.
  */
 extern int	ecp_recall_ahead(const EcpRecallQueries *queries,
-							 const EcpMetaPageData *meta, int kind,
+							 const EcpMetaPageData *meta, int class,
 							 const float4 *most, int nks);
 
 /* After how many clusters a search has nearly all of the nearest for k number "k". */
 extern int	ecp_recall_depth(const EcpRecallNotes *notes, int k);
 
-/* The standard deviation of the gaps before rows' looks. */
+/* The standard deviation of the gaps before rows' checks. */
 extern double ecp_recall_spread(const EcpRecallQueries *queries);
 
 /*
- * Set the spread, the kinds and the points of the curve in *meta.  "loss" is the
+ * Set the spread, the classes and the points of the curve in *meta.  "loss" is the
  * recall that is lost where these searches do not see it.
  */
 extern void ecp_recall_points(const EcpRecallQueries *queries, double loss,
 							  EcpMetaPageData *meta);
 
-/* ---- ecp_recall_kinds.c ---- */
+/* ---- ecp_recall_classes.c ---- */
 
-/* Set where the queries of a kind are. */
-extern void ecp_recall_kind(const EcpRecallQueries *queries, int kind,
-							EcpQueryKindData *data);
+/* Set where the queries of a class are. */
+extern void ecp_recall_class(const EcpRecallQueries *queries, int class,
+							 EcpQueryClassData *data);
 
-/* Set how far the k-th row is from queries of each kind. */
-extern void ecp_recall_kinds_rows(const EcpRecallQueries *queries, int k,
-								  EcpRecallCurveData *curve);
+/* Set how far the k-th row is from queries of each class. */
+extern void ecp_recall_classes_rows(const EcpRecallQueries *queries, int k,
+									EcpRecallCurveData *curve);
 
 /* A cluster that a search reads, or the insert buffer after such a cluster. */
 typedef struct EcpRecallRef
@@ -173,7 +173,7 @@ typedef struct EcpRecallPage
 	uint32		first;			/* slot of the run */
 } EcpRecallPage;
 
-/* A search that looks at some of the rows looks at one in so many. */
+/* A search that compares some of the rows compares one in so many. */
 #define ECP_RECALL_SHARE	8
 
 /*
@@ -217,8 +217,8 @@ typedef struct EcpRecallSearch
 	int			next_buffer;	/* those before it were read */
 	int			n;
 	int			upto;
-	int			look;			/* clusters after which it looks next */
-	int			nlooks;
+	int			next_check;		/* the clusters after which it is */
+	int			nchecks;
 
 	/* rows: the first nkept were in clusters before n */
 	EcpRecallRow *rows;
@@ -252,8 +252,8 @@ struct EcpRecallCurve
 	EcpRecallCurveData before;	/* the metapage's when we began */
 	int			depth;			/* clusters read for a query, at most */
 	/* where searches end before that, and how many clusters that may take */
-	float4		sum_most[ECP_QUERY_KINDS][ECP_CURVE_KS];
-	int			ahead[ECP_QUERY_KINDS];
+	float4		sum_most[ECP_QUERY_CLASSES][ECP_CURVE_KS];
+	int			ahead[ECP_QUERY_CLASSES];
 	bool		prefetch;		/* pages may have to be waited for */
 	int			most;			/* queries that are searched for together, at
 								 * most */
@@ -284,7 +284,7 @@ struct EcpRecallCurve
 	EcpTask		task;			/* that it runs */
 	uint64		ndone;			/* queries; of a team, before this task */
 
-	int			max_looks;
+	int			max_checks;
 	int			max_queries;
 	EcpRecallQueries queries;
 };
@@ -311,8 +311,8 @@ extern Size ecp_recall_query_bytes(const EcpRecallCurve *curve);
 extern bool ecp_recall_query_row(EcpRecallCurve *curve, int number, char *query,
 								 ItemPointer tid);
 
-/* Make a query of this kind, which is not that of a row; "vector" has zeros. */
-extern void ecp_recall_query_other(const EcpRecallCurve *curve, EcpQueryKind kind,
+/* Make a query of this class, which is not that of a row; "vector" has zeros. */
+extern void ecp_recall_query_other(const EcpRecallCurve *curve, EcpQueryClass class,
 								   int number, char *vector);
 
 /* ---- ecp_recall_search.c ---- */
@@ -350,7 +350,7 @@ extern bool ecp_recall_search_wants(const EcpRecallSearch *search,
 extern void ecp_recall_search_exact(EcpRecallSearch *search, EcpRecallRow *row,
 									float8 rank);
 
-/* The nearest rows are known: note the recall at all looks. */
+/* The nearest rows are known: note the recall at all checks. */
 extern void ecp_recall_search_note(EcpRecallCurve *curve,
 								   EcpRecallSearch *search);
 

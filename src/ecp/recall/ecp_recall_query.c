@@ -221,7 +221,7 @@ query_range(const EcpRecallCurve *curve, float4 *least, float4 *largest)
 }
 
 void
-ecp_recall_query_other(const EcpRecallCurve *curve, EcpQueryKind kind, int number,
+ecp_recall_query_other(const EcpRecallCurve *curve, EcpQueryClass class, int number,
 					   char *vector)
 {
 	bool		bits = curve->state->meta.ecpm_elem == ECP_ELEM_BIT;
@@ -238,7 +238,7 @@ ecp_recall_query_other(const EcpRecallCurve *curve, EcpQueryKind kind, int numbe
 	b = pg_prng_uint64_range(&prng, 0, ECP_RECALL_POOL - 1);
 	far = pow(QUERY_FAR_MOST, pg_prng_double(&prng));
 	lean = QUERY_LEAN_MOST * pg_prng_double(&prng);
-	if (kind == ECP_QUERY_RANDOM)
+	if (class == ECP_QUERY_RANDOM)
 		query_range(curve, &least, &largest);
 	for (int i = 0; i < curve->state->meta.ecpm_dims; i++)
 	{
@@ -249,15 +249,15 @@ ecp_recall_query_other(const EcpRecallCurve *curve, EcpQueryKind kind, int numbe
 		float4		from = query_element(curve, c, i);
 		float4		value;
 
-		if (kind == ECP_QUERY_MIXED)
+		if (class == ECP_QUERY_MIXED)
 			value = pg_prng_double(&prng) < lean ? query_element(curve, a, i) : from;
-		else if (bits && kind == ECP_QUERY_RANDOM)
+		else if (bits && class == ECP_QUERY_RANDOM)
 			value = heads;
-		else if (kind == ECP_QUERY_RANDOM)
+		else if (class == ECP_QUERY_RANDOM)
 			value = least + (largest - least) * pg_prng_double(&prng);
-		else if (bits && kind == ECP_QUERY_FAR)
+		else if (bits && class == ECP_QUERY_FAR)
 			value = 1 - from;
-		else if (kind == ECP_QUERY_FAR)
+		else if (class == ECP_QUERY_FAR)
 			value = from + far * (from - query_element(curve, d, i));
 		else if (bits)
 			value = query_element(curve, heads ? a : b, i);

@@ -8,7 +8,7 @@
  * ecp_recall_pass.c reads clusters in the order of blocks, for many searches,
  * some of each at a time.  Of these, each search is given the rows nearer than the
  * last of the nearest before, with the numbers of their clusters in its own order.
- * In this order it adds them then, and looks at itself where a scan would
+ * In this order it adds them then, and checks itself where a scan would
  * (ecp_recall_search_replay()).
  *
  * So the notes do not depend on what is read together, and neither does where a
@@ -77,15 +77,15 @@ search_compare(const void *a, const void *b)
 	return (x->cluster > y->cluster) - (x->cluster < y->cluster);
 }
 
-/* The gap before the next leader of a look, with a k-th row of this rank. */
+/* The gap before the next leader of a check, with a k-th row of this rank. */
 static float4
 search_gap(const EcpRecallCurve *curve, const EcpRecallSearch *search,
-		   const EcpRecallLook *look, float8 kth)
+		   const EcpRecallCheck *check, float8 kth)
 {
-	if (isinf(look->next))
+	if (isinf(check->next))
 		return get_float4_infinity();
 	return (float4) ecp_stop_gap(&search->notes->place, &curve->state->meta,
-								 look->next, kth);
+								 check->next, kth);
 }
 
 /* The rank of the (k - 1)-th nearest row so far; infinity if there are not so many. */
@@ -100,42 +100,42 @@ search_before_last(const EcpNearest *nearest)
 	return nearest->n < nearest->k ? rows[0].rank : Max(rows[1].rank, rows[2].rank);
 }
 
-/* Set the gaps of a look by the nearest rows so far. */
+/* Set the gaps of a check by the nearest rows so far. */
 static void
 search_set_gaps(const EcpRecallCurve *curve, const EcpRecallSearch *search,
-				EcpRecallLook *look)
+				EcpRecallCheck *check)
 {
 	for (int k = search->first_k; k < search->nks; k++)
 	{
 		const EcpNearest *seen = &search->seen[k];
 
-		if (look->n == curve->known[k])
+		if (check->n == curve->known[k])
 		{
 			EcpPlace	place = search->notes->place;
 
 			ecp_place_set_kth(&place, &curve->state->meta, seen->kth);
 			search->notes->kth[k] = place.kth;
 		}
-		look->gap[EcpRecallCaseOf(k)] = search_gap(curve, search, look, seen->kth);
+		check->gap[EcpRecallCaseOf(k)] = search_gap(curve, search, check, seen->kth);
 		if (k > 0)
-			look->gap[EcpRecallCaseWithSelf(k)] =
-				search_gap(curve, search, look,
-						   search->self_cluster < look->n && search->share == 1 ?
+			check->gap[EcpRecallCaseWithSelf(k)] =
+				search_gap(curve, search, check,
+						   search->self_cluster < check->n && search->share == 1 ?
 						   search_before_last(seen) : seen->kth);
 	}
 }
 
 /* Look at the search after search->n clusters. */
 static void
-search_look(const EcpRecallCurve *curve, EcpRecallSearch *search)
+search_check(const EcpRecallCurve *curve, EcpRecallSearch *search)
 {
-	EcpRecallLook *look = &search->notes->looks[search->nlooks++];
+	EcpRecallCheck *check = &search->notes->checks[search->nchecks++];
 
-	Assert(search->nlooks <= curve->max_looks);
-	look->n = search->n;
-	look->next = search->n < search->nrefs ? search->refs[search->n].rank :
+	Assert(search->nchecks <= curve->max_checks);
+	check->n = search->n;
+	check->next = search->n < search->nrefs ? search->refs[search->n].rank :
 		get_float4_infinity();
-	search_set_gaps(curve, search, look);
+	search_set_gaps(curve, search, check);
 }
 
 /* Is there next to nothing to find after n clusters, for any k? */
@@ -148,7 +148,7 @@ search_is_done(const EcpRecallCurve *curve, const EcpRecallSearch *search, int n
 
 	for (int k = search->first_k; k < search->nks; k++)
 	{
-		float4		most = curve->sum_most[notes->kind][k];
+		float4		most = curve->sum_most[notes->class][k];
 		float4		gap;
 
 		if (isinf(most))
@@ -164,41 +164,41 @@ search_is_done(const EcpRecallCurve *curve, const EcpRecallSearch *search, int n
 }
 
 /*
- * Note the recall of a case at all looks: the share that each had of "wanted" rows,
+ * Note the recall of a case at all checks: the share that each had of "wanted" rows,
  * any of the first n of "rows" and, unless that is nowhere, the row searched for.
  */
 static void
 search_note_case(const EcpRecallSearch *search, int c, const EcpNearestRow *rows,
 				 int n, int wanted, int self_cluster)
 {
-	EcpRecallLook *looks = search->notes->looks;
-	int			nlooks = search->nlooks;
-	int		   *came = palloc0(mul_size(nlooks, sizeof(int)));
+	EcpRecallCheck *checks = search->notes->checks;
+	int			nchecks = search->nchecks;
+	int		   *came = palloc0(mul_size(nchecks, sizeof(int)));
 	int			found = 0;
 
 	for (int r = -1; r < n; r++)
 	{
 		int			cluster = r < 0 ? self_cluster : rows[r].cluster;
 		int			low = 0;
-		int			high = nlooks;
+		int			high = nchecks;
 
-		/* the first look after this cluster */
+		/* the first check after this cluster */
 		while (low < high)
 		{
 			int			middle = (low + high) / 2;
 
-			if (cluster < looks[middle].n)
+			if (cluster < checks[middle].n)
 				high = middle;
 			else
 				low = middle + 1;
 		}
-		if (low < nlooks)
+		if (low < nchecks)
 			came[low]++;
 	}
-	for (int i = 0; i < nlooks; i++)
+	for (int i = 0; i < nchecks; i++)
 	{
 		found += came[i];
-		looks[i].recall[c] = (float4) Min(found, wanted) / Max(wanted, 1);
+		checks[i].recall[c] = (float4) Min(found, wanted) / Max(wanted, 1);
 	}
 	pfree(came);
 }
@@ -255,16 +255,16 @@ search_note_recall(EcpRecallSearch *search, int k)
 }
 
 /*
- * The cases of a look where the nearest rows are not there.  Codes make the first
+ * The cases of a check where the nearest rows are not there.  Codes make the first
  * row's distance another, as a scan sees it: so much all of these differ.
  */
 static void
 search_note_firsts(const EcpRecallCurve *curve, const EcpRecallSearch *search,
-				   EcpRecallLook *look)
+				   EcpRecallCheck *check)
 {
 	const EcpNearestRow *rows = search->truth.rows;
 	int			nrows = search->truth.n;
-	float4		seen = look->gap[0];
+	float4		seen = check->gap[0];
 	float4		first = 0;
 
 	for (int f = 0; f < ECP_RECALL_FIRSTS; f++)
@@ -272,33 +272,33 @@ search_note_firsts(const EcpRecallCurve *curve, const EcpRecallSearch *search,
 		int			r = Min(f, nrows - 1);
 		double		near = rows[r].rank + SEARCH_SAME * fabs(rows[r].rank);
 
-		while (r < nrows && rows[r].cluster >= look->n)
+		while (r < nrows && rows[r].cluster >= check->n)
 			r++;
-		look->recall[f] = r < nrows && rows[r].rank <= near;
-		look->gap[f] = search_gap(curve, search, look,
-								  r < nrows ? rows[r].rank : get_float8_infinity());
+		check->recall[f] = r < nrows && rows[r].rank <= near;
+		check->gap[f] = search_gap(curve, search, check,
+								   r < nrows ? rows[r].rank : get_float8_infinity());
 		if (f == 0)
-			first = look->gap[0];
+			first = check->gap[0];
 		if (!isinf(seen) && !isinf(first))
-			look->gap[f] += seen - first;
+			check->gap[f] += seen - first;
 	}
 }
 
-/* Looks at the query after this search had ended: it would have found no more. */
+/* The checks of the query after this search had ended: it would have found no more. */
 static void
 search_note_rest(const EcpRecallCurve *curve, const EcpRecallSearch *search)
 {
 	EcpRecallNotes *notes = search->notes;
-	const EcpRecallLook *last = &notes->looks[search->nlooks - 1];
+	const EcpRecallCheck *last = &notes->checks[search->nchecks - 1];
 
-	for (int i = search->nlooks; i < notes->nlooks; i++)
+	for (int i = search->nchecks; i < notes->nchecks; i++)
 	{
-		EcpRecallLook *look = &notes->looks[i];
+		EcpRecallCheck *check = &notes->checks[i];
 
-		search_set_gaps(curve, search, look);
-		search_note_firsts(curve, search, look);
+		search_set_gaps(curve, search, check);
+		search_note_firsts(curve, search, check);
 		for (int c = EcpRecallCaseOf(1); c < EcpRecallCaseOf(search->nks); c++)
-			look->recall[c] = last->recall[c];
+			check->recall[c] = last->recall[c];
 	}
 }
 
@@ -308,20 +308,20 @@ ecp_recall_search_note(EcpRecallCurve *curve, EcpRecallSearch *search)
 	EcpRecallNotes *notes = search->notes;
 	int			nrows = search->truth.n;
 
-	Assert(search->nlooks > 0);
+	Assert(search->nchecks > 0);
 	if (search->first_k == 0)
 	{
 		if (nrows == 0)
 			return;
 		qsort(search->truth.rows, nrows, sizeof(EcpNearestRow), search_compare);
-		for (int i = 0; i < search->nlooks; i++)
-			search_note_firsts(curve, search, &notes->looks[i]);
+		for (int i = 0; i < search->nchecks; i++)
+			search_note_firsts(curve, search, &notes->checks[i]);
 	}
 	for (int k = Max(search->first_k, 1); k < search->nks; k++)
 		search_note_recall(search, k);
 	if (search->first_k == 0)
 		search_note_rest(curve, search);
-	notes->nlooks = Max(notes->nlooks, search->nlooks);
+	notes->nchecks = Max(notes->nchecks, search->nchecks);
 	notes->nks = Max(notes->nks, search->nks);
 	notes->valid = search->first_k == 0;
 }
@@ -490,19 +490,19 @@ ecp_recall_search_replay(EcpRecallCurve *curve, EcpRecallSearch *search)
 	search_sort(search);
 	while (!search->done && search->n < search->upto)
 	{
-		search->n = Min(search->look, search->upto);
+		search->n = Min(search->next_check, search->upto);
 		for (; r < search->nrows && search->rows[r].cluster < search->n; r++)
 			search_see(search, &search->rows[r]);
-		if (search->n < search->look || search->n == search->nrefs)
+		if (search->n < search->next_check || search->n == search->nrefs)
 			continue;
-		search_look(curve, search);
+		search_check(curve, search);
 		search->done = search->n >= search->depth ||
 			search_is_done(curve, search, search->n);
-		search->look = EcpLookNext(search->n);
+		search->next_check = EcpCheckNext(search->n);
 	}
 	if (last && !search->done)
 	{
-		search_look(curve, search);
+		search_check(curve, search);
 		search->done = true;
 	}
 	search_keep(search);
@@ -512,7 +512,7 @@ int
 ecp_recall_search_end(const EcpRecallCurve *curve, const EcpRecallSearch *search,
 					  int most)
 {
-	for (int n = search->look; n < most; n = EcpLookNext(n))
+	for (int n = search->next_check; n < most; n = EcpCheckNext(n))
 		if (search_is_done(curve, search, n))
 			return n;
 	return most;
@@ -554,8 +554,8 @@ ecp_recall_search_begin(EcpRecallCurve *curve, EcpRecallSearch *search)
 	}
 	search->done = false;
 	search->self_cluster = PG_INT32_MAX;
-	search->next_buffer = search->n = search->nlooks = 0;
-	search->look = 1;
+	search->next_buffer = search->n = search->nchecks = 0;
+	search->next_check = 1;
 	search->nkept = search->nrows = 0;
 	search->limit = get_float8_infinity();
 	search->some = curve->share > 1 ? ECP_RECALL_SOME : 1;

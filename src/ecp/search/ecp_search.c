@@ -151,7 +151,7 @@ search_read_window(EcpSearch *search, uint64 n, uint64 rows_max)
 }
 
 /*
- * What is compared with the slack of a target by a search that read n clusters, and
+ * What is compared with the margin of a target by a search that read n clusters, and
  * is at the next: by the k-th row, or the farthest of those that were tested.
  */
 static double
@@ -166,22 +166,22 @@ search_sum(const EcpSearch *search, int n)
 }
 
 /*
- * Do windows end at looks, as the first does, while rows are tested and held back?
+ * Do windows end at checks, as the first does, while rows are tested and held back?
  * Where a group or other nodes decide, too, they are for more rows.
  */
 static bool
-search_looks_held(const EcpSearch *search)
+search_checks_held(const EcpSearch *search)
 {
 	return search->rows.hold.active && search->plan.adaptive &&
 		!search->request.filtered && !search->request.grouped;
 }
 
 /*
- * The slack of the target.  Under conditions that one row in s fulfils, the k nearest
+ * The margin of the target.  Under conditions that one row in s fulfils, the k nearest
  * are among the s * k nearest of all; of rows that were tested, among all of these.
  */
 static double
-search_slack(EcpSearch *search)
+search_margin(EcpSearch *search)
 {
 	const EcpSearchStats *stats = &search->stats;
 	EcpScanPlan *plan = &search->plan;
@@ -190,18 +190,18 @@ search_slack(EcpSearch *search)
 	if (search->request.filter || search->rows.hold.active)
 		ecp_target_plan_among(&search->state.meta, rows / Max(stats->vectors, 1) *
 							  Max((double) search->rows.taken / plan->k, 1), plan);
-	return ecp_mix_slack(&search->mix, plan->slack);
+	return ecp_mix_margin(&search->mix, plan->margin);
 }
 
 /*
- * Have all clusters up to the next look, and the one after, taken, or a quarter more
+ * Have all clusters up to the next check, and the one after, taken, or a quarter more
  * than were read: each is compared with many others.
  */
 static void
-search_take_clusters(EcpSearch *search, int n, int look)
+search_take_clusters(EcpSearch *search, int n, int check)
 {
 	EcpProbe   *probe = &search->probe;
-	int			wanted = look - n + 1;
+	int			wanted = check - n + 1;
 	MemoryContext old;
 
 	if (EcpProbeWaiting(probe) >= wanted)
@@ -213,7 +213,7 @@ search_take_clusters(EcpSearch *search, int n, int look)
 
 /*
  * The clusters have been read whose k-th row tells where the query is, and so which
- * slack it has.  Under conditions that row is farther away than for the queries that
+ * margin it has.  Under conditions that row is farther away than for the queries that
  * were measured.
  */
 static void
@@ -234,16 +234,16 @@ search_read_nearest(EcpSearch *search)
 {
 	EcpProbe   *probe = &search->probe;
 	const EcpScanPlan *plan = &search->plan;
-	int			look = plan->least;
+	int			check = plan->least;
 
 	Assert(search->descent != NULL && plan->adaptive && plan->least > 0);
 
 	search->stats.windows++;
 	for (int n = 0;;)
 	{
-		/* those that wait may be buffers, which lead to no look */
-		if (n == 0 || n == look || EcpProbeWaiting(probe) == 0)
-			search_take_clusters(search, n, EcpLookNext(look));
+		/* those that wait may be buffers, which lead to no check */
+		if (n == 0 || n == check || EcpProbeWaiting(probe) == 0)
+			search_take_clusters(search, n, EcpCheckNext(check));
 		if (EcpProbeWaiting(probe) == 0)
 		{
 			search->stats.stop = ECP_STOP_CLUSTERS;
@@ -254,14 +254,14 @@ search_read_nearest(EcpSearch *search)
 		{
 			if (n == plan->known)
 				search_know_place(search);
-			if (n == look)
+			if (n == check)
 			{
-				search->stats.early = search_sum(search, n) >= search_slack(search);
-				look = EcpLookNext(n);
+				search->stats.early = search_sum(search, n) >= search_margin(search);
+				check = EcpCheckNext(n);
 			}
 			if (search->stats.early || search_is_over(search))
 			{
-				(void) search_slack(search);
+				(void) search_margin(search);
 				search->stats.recall =
 					ecp_target_recall_at(&search->state.meta, plan->among,
 										 &search->mix, search_sum(search, Max(n, 1)));
@@ -269,8 +269,8 @@ search_read_nearest(EcpSearch *search)
 				break;
 			}
 			n++;
-			/* and what is read if the next look does not end the search */
-			probe->sure = probe->next_ref + EcpLookNext(look) - n;
+			/* and what is read if the next check does not end the search */
+			probe->sure = probe->next_ref + EcpCheckNext(check) - n;
 		}
 		search_read_cluster(search);
 	}
@@ -339,11 +339,11 @@ search_next_window(EcpSearch *search)
 	double		clusters;
 	double		before;
 
-	if (search_looks_held(search))
+	if (search_checks_held(search))
 	{
-		/* few rows are taken before the look after it */
+		/* few rows are taken before the check after it */
 		search->rows.candidates.batch = Max(search->rows.taken / 8, ECP_SEARCH_BATCH);
-		return EcpLookNext(search->probe.clusters) - search->probe.clusters;
+		return EcpCheckNext(search->probe.clusters) - search->probe.clusters;
 	}
 	if ((request->filtered || hold->active) && request->limit > 0)
 	{
@@ -470,7 +470,7 @@ search_ahead_rows(const EcpSearch *search)
 
 		rows = search->rows.taken + (rows > found ? rows - found : 0);
 	}
-	if (!search_looks_held(search))
+	if (!search_checks_held(search))
 		rows = Min(rows, search->rows_known);
 	if (request->heap == NULL || request->located || request->filtered ||
 		search->rows.rerank.table != NULL ||
@@ -563,10 +563,10 @@ search_wants_more(EcpSearch *search)
 		return true;
 	if (!search->plan.adaptive)
 		enough = (search->rows.taken + 1) * ECP_SEARCH_AHEAD <= search->rows.found;
-	else if (search_looks_held(search))
+	else if (search_checks_held(search))
 		enough = search->rows.taken < search->plan.k ||
-			!search_has_cluster(search, EcpLookNext(n) - n) ||
-			search_sum(search, n) >= search_slack(search);
+			!search_has_cluster(search, EcpCheckNext(n) - n) ||
+			search_sum(search, n) >= search_margin(search);
 	else
 		enough = search->rows.taken < search->rows_known;
 	return !enough && search_waiting(search) <
@@ -656,7 +656,7 @@ search_take_held(EcpSearch *search, EcpRanked *row)
 
 		CHECK_FOR_INTERRUPTS();
 		if (!hold->has_next)
-			hold->has_next = search_take_next(search, !enough || search_looks_held(search),
+			hold->has_next = search_take_next(search, !enough || search_checks_held(search),
 											  &hold->next);
 		if (!hold->has_next || (enough && hold->next.rank >= hold->farthest))
 			break;

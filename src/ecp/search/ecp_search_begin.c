@@ -41,10 +41,10 @@
 #include "vector/vector_value.h"
 
 /*
- * A radius is widened by this share of it, and by search_radius_slack(): the
+ * A radius is widened by this share of it, and by search_radius_margin(): the
  * condition is checked again.
  */
-#define RADIUS_SLACK		1e-6
+#define RADIUS_MARGIN		1e-6
 
 /* Rows that wait in memory until they are sorted may have this share of work_mem. */
 #define SEARCH_BOUND_SHARE	4
@@ -379,8 +379,8 @@ search_set_place(EcpSearch *search, const void *prepared)
  * this.
  */
 static float8
-search_radius_slack(const EcpMetaPageData *meta, const EcpVector *query,
-					float8 radius)
+search_radius_margin(const EcpMetaPageData *meta, const EcpVector *query,
+					 float8 radius)
 {
 	bool		exact = EcpDistancesAreExact(meta);
 	float8		relative = exact ? 0 : ldexp(1, -11);
@@ -429,10 +429,10 @@ search_set_rank_max(EcpSearch *search, const EcpVector *query)
 	if (radius == get_float8_infinity())
 		return;
 	if (query->data)
-		radius += search_radius_slack(meta, query, radius);
+		radius += search_radius_margin(meta, query, radius);
 	if (meta->ecpm_metric == ECP_METRIC_L2)
 		radius = radius < 0 ? -1 : radius * radius;
-	search->rank_max = radius + fabs(radius) * RADIUS_SLACK;
+	search->rank_max = radius + fabs(radius) * RADIUS_MARGIN;
 }
 
 /*

@@ -6,11 +6,11 @@
  * Clusters come in the order of their leaders' distances from the query, and
  * after n of them the nearest rows read so far are known.  The larger the gap
  * between the distance of the next leader, D(n + 1), and that of the k-th row,
- * D_k, the less is missed.  A search stops at the first look where
+ * D_k, the less is missed.  A search stops at the first check where
  *
- *	  D(n + 1) - D_k + STOP_PULL * spread * ln(n) >= slack
+ *	  D(n + 1) - D_k + STOP_PULL * spread * ln(n) >= margin
  *
- * The slack for a target, a k and a kind of query is measured on the index
+ * The margin for a target, a k and a query class is measured on the index
  * (ecp_recall_points.c), so that the mean recall of such queries is the target.
  * The third term makes queries that need many clusters give up earlier.  A mean
  * is cheapest when one more cluster gains every query the same, and it gains
@@ -21,19 +21,19 @@
  *
  * The same gap means more for a query between the rows than for a row, and less
  * for one far away: from there all leaders are about equally distant.  So
- * slacks are measured for five kinds of queries (EcpQueryKind), and a query has
- * their mean, weighted by how much it is of each kind.  That follows from where it
+ * margins are measured for five query classes (EcpQueryClass), and a query has
+ * their mean, weighted by how much it is of each class.  That follows from where it
  * is among the leaders and how far from the rows (EcpPlace), by normal distributions
- * of this place for the queries of each kind.  Where rows have near copies, a query
+ * of this place for the queries of each class.  Where rows have near copies, a query
  * that has none is as near to leaders as rows are, and only the k-th row of the first
  * clusters says that a gap like theirs will never be reached: without that, such
  * queries read all clusters, or one.  A query farther away than all that were measured
- * belongs to the kind whose distribution is widest, the far ones; their slack grows
+ * belongs to the class whose distribution is widest, the far ones; their margin grows
  * little with distance, because they see the same half-spaces.
  *
- * Among queries of a kind, those that are farther from their nearest leader find
- * less with the same slack, and fresh queries are farther than rows.  Therefore the
- * slack rises a little with this distance (STOP_OUTER).  It costs next to nothing,
+ * Among queries of a class, those that are farther from their nearest leader find
+ * less with the same margin, and fresh queries are farther than rows.  Therefore the
+ * margin rises a little with this distance (STOP_OUTER).  It costs next to nothing,
  * as the mean is near its optimum; equal recall for near and far rows costs half as
  * many clusters more (sentence embeddings).
  *
@@ -54,8 +54,8 @@
  * (ecp_target_ks) have to stop for each of a list of targets.  A target between two
  * of the list takes the upper one; above the last all is read.  A number of rows
  * between two of the list is interpolated up to 1,000 rows.  Above, it takes the
- * larger slack of the two: where the rows of a group are all found and those of the
- * next begin, the slack that is needed jumps, and it falls where most clusters have
+ * larger margin of the two: where the rows of a group are all found and those of the
+ * next begin, the margin that is needed jumps, and it falls where most clusters have
  * to be read in any case.  Beyond the last, it goes on rising as it did before it.
  * A quarter of all rows, or more, are searched for in all clusters: hardly fewer
  * would have them, and so none is missed.
@@ -76,11 +76,11 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
-/* Spreads by which the slack falls for e times the clusters. */
+/* Spreads by which the margin falls for e times the clusters. */
 #define STOP_PULL		0.4
 
 /*
- * Spreads by which the slack rises for one standard deviation more of the
+ * Spreads by which the margin rises for one standard deviation more of the
  * distance from the nearest leader, and the most deviations that count.
  */
 #define STOP_OUTER		0.4
@@ -194,11 +194,11 @@ ecp_place_set(EcpPlace *place, const EcpMetaPageData *meta,
 	ecp_place_set_ranks(place, meta, prepared, near, around);
 }
 
-/* What is added to the slack by the distance from the nearest leader. */
+/* What is added to the margin by the distance from the nearest leader. */
 static double
 place_outer(const EcpPlace *place, const EcpRecallCurveData *curve)
 {
-	const EcpQueryKindData *rows = &curve->ecpm_kinds[0];
+	const EcpQueryClassData *rows = &curve->ecpm_classes[0];
 	const float4 *inverse = rows->ecpm_inverse;
 
 	/* the reciprocal of the variance of this distance alone */
@@ -214,30 +214,30 @@ place_outer(const EcpPlace *place, const EcpRecallCurveData *curve)
 }
 
 /*
- * The logarithm of the density of the k-th row's distance for a kind.  Rows searched
+ * The logarithm of the density of the k-th row's distance for a class.  Rows searched
  * for have themselves for a first row, and copies are as near: nearer than rows have
  * it on average says no more than that average.
  */
 static double
-place_rows(const EcpPlace *place, const EcpQueryRowsData *rows, int kind)
+place_rows(const EcpPlace *place, const EcpQueryRowsData *rows, int class)
 {
 	double		share = Max(place->kth / place->around, rows[0].ecpm_mean) -
-		rows[kind].ecpm_mean;
+		rows[class].ecpm_mean;
 
-	return (log(rows[kind].ecpm_inverse) -
-			share * share * rows[kind].ecpm_inverse) / 2;
+	return (log(rows[class].ecpm_inverse) -
+			share * share * rows[class].ecpm_inverse) / 2;
 }
 
-/* Are there distributions of the k-th row for all kinds that there are? */
+/* Are there distributions of the k-th row for all classes that there are? */
 static bool
 place_has_rows(const EcpPlace *place, const EcpRecallCurveData *curve,
 			   const EcpQueryRowsData *rows)
 {
 	if (!(place->kth > 0 && place->around > 0) || rows == NULL)
 		return false;
-	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
-		if (!isinf(curve->ecpm_kinds[kind].ecpm_log) &&
-			!(rows[kind].ecpm_inverse > 0))
+	for (int class = 0; class < ECP_QUERY_CLASSES; class++)
+		if (!isinf(curve->ecpm_classes[class].ecpm_log) &&
+			!(rows[class].ecpm_inverse > 0))
 			return false;
 	return true;
 }
@@ -251,38 +251,38 @@ ecp_place_mix(const EcpPlace *place, const EcpRecallCurveData *curve,
 	double		best = -get_float8_infinity();
 	double		total = 0;
 
-	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+	for (int class = 0; class < ECP_QUERY_CLASSES; class++)
 	{
-		const EcpQueryKindData *data = &curve->ecpm_kinds[kind];
+		const EcpQueryClassData *data = &curve->ecpm_classes[class];
 		double		near = place->near - data->ecpm_mean[0];
 		double		around = place->around - data->ecpm_mean[1];
 
 		/* the logarithm of the density */
-		weights[kind] = -data->ecpm_log -
+		weights[class] = -data->ecpm_log -
 			(near * near * data->ecpm_inverse[0] +
 			 2 * near * around * data->ecpm_inverse[1] +
 			 around * around * data->ecpm_inverse[2]) / 2;
-		if (has_rows && isfinite(weights[kind]))
-			weights[kind] += place_rows(place, rows, kind);
-		best = Max(best, weights[kind]);
+		if (has_rows && isfinite(weights[class]))
+			weights[class] += place_rows(place, rows, class);
+		best = Max(best, weights[class]);
 	}
-	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+	for (int class = 0; class < ECP_QUERY_CLASSES; class++)
 	{
-		weights[kind] = isfinite(best) ? exp(weights[kind] - best) : 1;
-		total += weights[kind];
+		weights[class] = isfinite(best) ? exp(weights[class] - best) : 1;
+		total += weights[class];
 	}
-	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
-		weights[kind] /= total;
+	for (int class = 0; class < ECP_QUERY_CLASSES; class++)
+		weights[class] /= total;
 	mix->outer = place_outer(place, curve);
 }
 
 double
-ecp_mix_slack(const EcpQueryMix *mix, const float4 *slack)
+ecp_mix_margin(const EcpQueryMix *mix, const float4 *margin)
 {
 	double		sum = mix->outer;
 
-	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
-		sum += mix->weights[kind] * slack[kind];
+	for (int class = 0; class < ECP_QUERY_CLASSES; class++)
+		sum += mix->weights[class] * margin[class];
 	return sum;
 }
 
@@ -329,7 +329,7 @@ ecp_stop_advance(const EcpMetaPageData *meta, int n)
 /* By how much probes grow at least for ten times the rows, beyond the curve. */
 #define TARGET_BEYOND			4.0
 
-/* By how much of the spread slacks rise at least there. */
+/* By how much of the spread margins rise at least there. */
 #define TARGET_RISE				0.5
 
 /* Searches for this share of the rows or more read all clusters. */
@@ -344,7 +344,7 @@ ecp_stop_advance(const EcpMetaPageData *meta, int n)
 /* How many times as many clusters as when it was measured a curve of few holds. */
 #define TARGET_FEW_GROWTH		1.125
 
-/* The first look is at this share of the mean number of clusters. */
+/* The first check is at this share of the mean number of clusters. */
 #define TARGET_LEAST			8
 
 /*
@@ -452,25 +452,25 @@ target_between(double k, double *part)
 	return low;
 }
 
-/* The slacks at level t, between two ks. */
+/* The margins at level t, between two ks. */
 static void
-target_slacks(const EcpMetaPageData *meta, int t, int low, double part,
-			  float4 *slack)
+target_margins(const EcpMetaPageData *meta, int t, int low, double part,
+			   float4 *margin)
 {
 	const EcpRecallPointData *points = &meta->ecpm_curve.ecpm_points[low][t];
 	const EcpRecallPointData *above = &meta->ecpm_curve.ecpm_points[low + 1][t];
 
-	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+	for (int class = 0; class < ECP_QUERY_CLASSES; class++)
 	{
-		double		least = points->ecpm_slack[kind];
-		double		rise = above->ecpm_slack[kind] - least;
+		double		least = points->ecpm_margin[class];
+		double		rise = above->ecpm_margin[class] - least;
 
 		if (low < TARGET_LARGER_PLACE)
-			slack[kind] = least + rise * part;
+			margin[class] = least + rise * part;
 		else if (part <= 1)
-			slack[kind] = least + (part > 0 ? Max(rise, 0) : 0);
+			margin[class] = least + (part > 0 ? Max(rise, 0) : 0);
 		else
-			slack[kind] = least + Max(rise, 0) + (part - 1) *
+			margin[class] = least + Max(rise, 0) + (part - 1) *
 				Max(rise, TARGET_RISE * meta->ecpm_curve.ecpm_spread);
 	}
 }
@@ -481,14 +481,14 @@ target_rows_between(const EcpMetaPageData *meta, int low, double part,
 					EcpQueryRowsData *rows)
 {
 	part = Min(part, 1);
-	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+	for (int class = 0; class < ECP_QUERY_CLASSES; class++)
 	{
-		const EcpQueryRowsData *from = &meta->ecpm_curve.ecpm_rows[low][kind];
-		const EcpQueryRowsData *to = &meta->ecpm_curve.ecpm_rows[low + 1][kind];
+		const EcpQueryRowsData *from = &meta->ecpm_curve.ecpm_rows[low][class];
+		const EcpQueryRowsData *to = &meta->ecpm_curve.ecpm_rows[low + 1][class];
 
-		rows[kind].ecpm_mean = from->ecpm_mean + part *
+		rows[class].ecpm_mean = from->ecpm_mean + part *
 			(to->ecpm_mean - from->ecpm_mean);
-		rows[kind].ecpm_inverse = Min(from->ecpm_inverse, to->ecpm_inverse);
+		rows[class].ecpm_inverse = Min(from->ecpm_inverse, to->ecpm_inverse);
 	}
 }
 
@@ -505,7 +505,7 @@ target_clusters(const EcpMetaPageData *meta, int t, double k)
 	clusters *= ecp_stop_growth(meta);
 
 	/*
-	 * with the larger slack of the two it may take more than the upper one
+	 * with the larger margin of the two it may take more than the upper one
 	 * says
 	 */
 	if (low >= TARGET_LARGER_PLACE && part < 1)
@@ -565,7 +565,7 @@ ecp_target_known(double cluster_rows, double k)
 	int			n = 1;
 
 	while (n < wanted)
-		n = EcpLookNext(n);
+		n = EcpCheckNext(n);
 	return n;
 }
 
@@ -593,8 +593,8 @@ ecp_target_plan(Relation index, const EcpMetaPageData *meta, uint64 rows,
 	plan->known = ecp_target_known(meta->ecpm_curve.ecpm_tuples /
 								   Max(meta->ecpm_curve.ecpm_leaves, 1), plan->k);
 	plan->least = plan->known;
-	while (EcpLookNext(plan->least) <= plan->probes / TARGET_LEAST)
-		plan->least = EcpLookNext(plan->least);
+	while (EcpCheckNext(plan->least) <= plan->probes / TARGET_LEAST)
+		plan->least = EcpCheckNext(plan->least);
 }
 
 void
@@ -607,7 +607,7 @@ ecp_target_plan_among(const EcpMetaPageData *meta, double more,
 	Assert(plan->adaptive && more >= 1);
 	plan->among = (int) Min(plan->k * more, PG_INT32_MAX / 2);
 	low = target_between(plan->among, &part);
-	target_slacks(meta, plan->level, low, part, plan->slack);
+	target_margins(meta, plan->level, low, part, plan->margin);
 }
 
 void
@@ -617,13 +617,13 @@ ecp_target_plan_best(const EcpMetaPageData *meta, EcpScanPlan *plan)
 	ecp_target_plan_among(meta, 1, plan);
 }
 
-/* Between two targets by what their slacks are, and in proportion below. */
+/* Between two targets by what their margins are, and in proportion below. */
 double
 ecp_target_recall_at(const EcpMetaPageData *meta, int k,
 					 const EcpQueryMix *mix, double sum)
 {
 	double		below = 0;
-	double		slack = 0;
+	double		margin = 0;
 	double		part;
 	int			low = target_between(k, &part);
 
@@ -631,16 +631,16 @@ ecp_target_recall_at(const EcpMetaPageData *meta, int k,
 	for (int t = 0; t < ECP_CURVE_TARGETS; t++)
 	{
 		double		level = ecp_target_levels[t];
-		double		before = slack;
-		float4		slacks[ECP_QUERY_KINDS];
+		double		before = margin;
+		float4		margins[ECP_QUERY_CLASSES];
 
-		target_slacks(meta, t, low, part, slacks);
-		slack = ecp_mix_slack(mix, slacks);
+		target_margins(meta, t, low, part, margins);
+		margin = ecp_mix_margin(mix, margins);
 		if (t == 0)
-			before = slack - meta->ecpm_curve.ecpm_spread;
-		if (sum < slack)
+			before = margin - meta->ecpm_curve.ecpm_spread;
+		if (sum < margin)
 			return sum <= before ? below :
-				below + (level - below) * (sum - before) / (slack - before);
+				below + (level - below) * (sum - before) / (margin - before);
 		below = level;
 	}
 	return below;

@@ -85,22 +85,22 @@ extern void ecp_place_set_kth(EcpPlace *place, const EcpMetaPageData *meta,
 							  float8 kth);
 
 /*
- * How much a query is of each kind, with a sum of 1; and what is added to its
- * slack because it is farther from its nearest leader than rows are, or less if
+ * How much a query is of each class, with a sum of 1; and what is added to its
+ * margin because it is farther from its nearest leader than rows are, or less if
  * it is nearer.
  */
 typedef struct EcpQueryMix
 {
-	double		weights[ECP_QUERY_KINDS];
+	double		weights[ECP_QUERY_CLASSES];
 	double		outer;
 } EcpQueryMix;
 
-/* "rows" are of the kinds, for the k; without them the k-th row says nothing. */
+/* "rows" are of the classes, for the k; without them the k-th row says nothing. */
 extern void ecp_place_mix(const EcpPlace *place, const EcpRecallCurveData *curve,
 						  const EcpQueryRowsData *rows, EcpQueryMix *mix);
 
-/* A query's slack, from those of the kinds. */
-extern double ecp_mix_slack(const EcpQueryMix *mix, const float4 *slack);
+/* A query's margin, from those of the classes. */
+extern double ecp_mix_margin(const EcpQueryMix *mix, const float4 *margin);
 
 /*
  * The rank of a row on the scale of the leaders': a cosine rank is half of it, and a
@@ -129,7 +129,7 @@ extern double ecp_stop_gap(const EcpPlace *place, const EcpMetaPageData *meta,
 
 /*
  * A search stops where the gap before the leader of the cluster that is next,
- * plus this much after n clusters, reaches a slack.
+ * plus this much after n clusters, reaches a margin.
  */
 extern double ecp_stop_advance(const EcpMetaPageData *meta, int n);
 
@@ -151,7 +151,7 @@ ecp_stop_growth(const EcpMetaPageData *meta)
 /* Rows that are asked for, as far as a search knows, if there is no LIMIT. */
 #define ECP_TARGET_K		10
 
-/* The most nearest rows that a search looks at to decide where it stops. */
+/* The most nearest rows that a search notes to decide where it stops. */
 #define ECP_TARGET_K_MAX	65536
 
 /* Read more clusters when fewer rows than this were read per row returned. */
@@ -165,9 +165,9 @@ ecp_stop_growth(const EcpMetaPageData *meta)
 
 /*
  * How a search reads its first window: "probes" clusters; or, if "adaptive",
- * until it has enough for the "k" nearest rows by the slacks for the kinds of
+ * until it has enough for the "k" nearest rows by the margins for the classes of
  * queries (ecp_stop.c).  Then "probes" is how many that takes on average, "least"
- * where it looks first, and "known" the clusters, no more than these, after which
+ * where it checks first, and "known" the clusters, no more than these, after which
  * the k-th row tells where the query is (EcpPlace), by "rows".  If "all", so many
  * rows are wanted that all clusters are read.
  */
@@ -181,12 +181,12 @@ typedef struct EcpScanPlan
 	int			level;			/* target, of ecp_target_levels */
 	int			known;
 	int			least;
-	float4		slack[ECP_QUERY_KINDS];
-	EcpQueryRowsData rows[ECP_QUERY_KINDS];
+	float4		margin[ECP_QUERY_CLASSES];
+	EcpQueryRowsData rows[ECP_QUERY_CLASSES];
 } EcpScanPlan;
 
-/* A search that looked after n clusters looks again after this number. */
-#define EcpLookNext(n)	((n) + Max((n) / 12, 1))
+/* A search that checked after n clusters checks again after this number. */
+#define EcpCheckNext(n)	((n) + Max((n) / 12, 1))
 
 /* Numbers of rows and targets of the curve's points, ascending. */
 extern const int ecp_target_ks[ECP_CURVE_KS];
@@ -194,7 +194,7 @@ extern const double ecp_target_levels[ECP_CURVE_TARGETS];
 
 /*
  * After how many clusters there should be k rows, where a cluster has so many on
- * average: a number at which searches look.
+ * average: a number at which searches check.
  */
 extern int	ecp_target_known(double cluster_rows, double k);
 
@@ -222,7 +222,7 @@ extern void ecp_target_plan(Relation index, const EcpMetaPageData *meta,
 extern void ecp_target_plan_best(const EcpMetaPageData *meta, EcpScanPlan *plan);
 
 /*
- * Make an adaptive plan's slacks those for its k rows among "more" times as many,
+ * Make an adaptive plan's margins those for its k rows among "more" times as many,
  * which are what a search reads for that returns one in so many.
  */
 extern void ecp_target_plan_among(const EcpMetaPageData *meta, double more,

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_recall_kinds.c
- *	  RECALL: where the queries of each kind are, by which searches tell them apart.
+ * ecp_recall_classes.c
+ *	  RECALL: where the queries of each class are, by which searches tell them apart.
  *
  * The distances from the nearest leader and from one farther out have a normal
  * distribution of two dimensions.  That of the k-th row, as a share of the latter,
@@ -17,23 +17,23 @@
 #include "ecp/recall/ecp_recall_private.h"
 #include "utils/float.h"
 
-/* The fewest queries of a kind that say where such queries are. */
-#define KINDS_LEAST	5
+/* The fewest queries of a class that say where such queries are. */
+#define CLASSES_LEAST	5
 
 /* And that say where the k-th row is for them. */
-#define KINDS_ROWS_LEAST	20
+#define CLASSES_ROWS_LEAST	20
 
 /* Variances are at least this share of the square of the mean "around". */
-#define KINDS_VARIANCE_MIN	1e-6
+#define CLASSES_VARIANCE_MIN	1e-6
 
 /*
  * The variance of the k-th row's share is at least this: where it is the same for all
- * queries of a kind, one a little farther away is like them.
+ * queries of a class, one a little farther away is like them.
  */
-#define KINDS_ROWS_VARIANCE_MIN	1e-3
+#define CLASSES_ROWS_VARIANCE_MIN	1e-3
 
 void
-ecp_recall_kind(const EcpRecallQueries *queries, int kind, EcpQueryKindData *data)
+ecp_recall_class(const EcpRecallQueries *queries, int class, EcpQueryClassData *data)
 {
 	double		sums[2] = {0};
 	double		squares[3] = {0};
@@ -42,7 +42,7 @@ ecp_recall_kind(const EcpRecallQueries *queries, int kind, EcpQueryKindData *dat
 	double		least;
 	int			n = 0;
 
-	memset(data, 0, sizeof(EcpQueryKindData));
+	memset(data, 0, sizeof(EcpQueryClassData));
 	data->ecpm_log = get_float4_infinity();
 	for (int q = 0; q < queries->n; q++)
 	{
@@ -50,7 +50,7 @@ ecp_recall_kind(const EcpRecallQueries *queries, int kind, EcpQueryKindData *dat
 		double		near = notes->place.near;
 		double		around = notes->place.around;
 
-		if (notes->kind != kind)
+		if (notes->class != class)
 			continue;
 		sums[0] += near;
 		sums[1] += around;
@@ -59,7 +59,7 @@ ecp_recall_kind(const EcpRecallQueries *queries, int kind, EcpQueryKindData *dat
 		squares[2] += around * around;
 		n++;
 	}
-	if (n < KINDS_LEAST)
+	if (n < CLASSES_LEAST)
 		return;
 	sums[0] /= n;
 	sums[1] /= n;
@@ -67,7 +67,7 @@ ecp_recall_kind(const EcpRecallQueries *queries, int kind, EcpQueryKindData *dat
 	covariance[1] = squares[1] / n - sums[0] * sums[1];
 	covariance[2] = squares[2] / n - sums[1] * sums[1];
 	/* rounding, or one place: copies of leaders are at no distance */
-	least = KINDS_VARIANCE_MIN * sums[1] * sums[1];
+	least = CLASSES_VARIANCE_MIN * sums[1] * sums[1];
 	covariance[0] = Max(covariance[0], 0) + least;
 	covariance[2] = Max(covariance[2], 0) + least;
 	determinant = covariance[0] * covariance[2] - covariance[1] * covariance[1];
@@ -82,10 +82,10 @@ ecp_recall_kind(const EcpRecallQueries *queries, int kind, EcpQueryKindData *dat
 	data->ecpm_log = log(determinant) / 2;
 }
 
-/* How far away the k-th row is from queries of a kind. */
+/* How far away the k-th row is from queries of a class. */
 static void
-kinds_rows_of(const EcpRecallQueries *queries, int kind, int k,
-			  EcpQueryRowsData *rows)
+classes_rows_of(const EcpRecallQueries *queries, int class, int k,
+				EcpQueryRowsData *rows)
 {
 	double		sum = 0;
 	double		squares = 0;
@@ -97,7 +97,7 @@ kinds_rows_of(const EcpRecallQueries *queries, int kind, int k,
 		const EcpRecallNotes *notes = EcpRecallNotesOf(queries, q);
 		double		share;
 
-		if (notes->kind != kind || notes->nks <= k || !(notes->kth[k] > 0) ||
+		if (notes->class != class || notes->nks <= k || !(notes->kth[k] > 0) ||
 			!(notes->place.around > 0))
 			continue;
 		share = notes->kth[k] / notes->place.around;
@@ -105,20 +105,20 @@ kinds_rows_of(const EcpRecallQueries *queries, int kind, int k,
 		squares += share * share;
 		n++;
 	}
-	if (n < KINDS_ROWS_LEAST)
+	if (n < CLASSES_ROWS_LEAST)
 		return;
 	sum /= n;
 	rows->ecpm_mean = sum;
 	rows->ecpm_inverse = 1 / (Max(squares / n - sum * sum, 0) +
-							  KINDS_ROWS_VARIANCE_MIN);
+							  CLASSES_ROWS_VARIANCE_MIN);
 	if (!isfinite(rows->ecpm_inverse) || !isfinite(rows->ecpm_mean))
 		rows->ecpm_inverse = 0;
 }
 
 void
-ecp_recall_kinds_rows(const EcpRecallQueries *queries, int k,
-					  EcpRecallCurveData *curve)
+ecp_recall_classes_rows(const EcpRecallQueries *queries, int k,
+						EcpRecallCurveData *curve)
 {
-	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
-		kinds_rows_of(queries, kind, k, &curve->ecpm_rows[k][kind]);
+	for (int class = 0; class < ECP_QUERY_CLASSES; class++)
+		classes_rows_of(queries, class, k, &curve->ecpm_rows[k][class]);
 }
