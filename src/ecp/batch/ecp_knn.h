@@ -258,20 +258,6 @@ typedef struct EcpKnnQuery
 #define EcpKnnItemRef(item)	((int) (((item) & ~ECP_RANKED_NAN) >> 48))
 #define EcpKnnRefItem(ref)	((uint64) (ref) << 48)
 
-/* Where the arrays of a batch are, from the start of EcpKnnShared. */
-typedef struct EcpKnnLayout
-{
-	Size		elements;
-	Size		queries;
-	Size		heaps;
-	Size		refs;
-	Size		clusters;
-	Size		active;
-	Size		pairs;
-	Size		keys;
-	Size		bytes;			/* of all */
-} EcpKnnLayout;
-
 /* What holds for all batches of a call; ecp_knn.c makes it. */
 typedef struct EcpKnnPlan
 {
@@ -297,7 +283,7 @@ typedef struct EcpKnnPlan
 	uint32		nslots;			/* of the hash table, a power of two */
 	Size		query_bytes;	/* of a query's elements */
 	Size		query_stride;	/* from one query to the next */
-	EcpKnnLayout layout;
+	Size		bytes;			/* of the shared memory */
 } EcpKnnPlan;
 
 /* In the segment, followed by the arrays. */
@@ -352,6 +338,7 @@ typedef struct EcpKnn
 	EcpKnnCluster *clusters;	/* nslots */
 	EcpKnnOrder *active;		/* in the order of blocks */
 	EcpKnnPair *pairs;			/* by cluster */
+	char	   *key_memory;
 
 	/* made when first used, in the first */
 	MemoryContext context;

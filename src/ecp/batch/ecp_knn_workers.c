@@ -30,51 +30,58 @@
 /* Bytes of a query, at most, that are not in the shared arrays. */
 #define KNN_PREPARED_BYTES	256
 
+/* Add an array to the memory that begins at "base"; NULL while its size is found. */
+static void *
+layout_array(char *base, Size *bytes, Size n, Size item_bytes)
+{
+	Size		at = *bytes;
+
+	*bytes += MAXALIGN(mul_size(n, item_bytes));
+	return base ? base + at : NULL;
+}
+
+/* Set where the arrays are; returns the bytes of all. */
+static Size
+layout_arrays(EcpKnn *knn, const EcpKnnPlan *plan, char *base)
+{
+	Size		bytes = MAXALIGN(sizeof(EcpKnnShared));
+	Size		n = plan->max_queries;
+
+	knn->elements = layout_array(base, &bytes, n, plan->query_stride);
+	knn->queries = layout_array(base, &bytes, n, sizeof(EcpKnnQuery));
+	knn->heaps = layout_array(base, &bytes, mul_size(n, plan->room), sizeof(EcpRanked));
+	knn->refs = layout_array(base, &bytes, mul_size(n, plan->max_refs), sizeof(EcpKnnRef));
+	knn->clusters = layout_array(base, &bytes, plan->nslots, sizeof(EcpKnnCluster));
+	knn->active = layout_array(base, &bytes, plan->max_clusters, sizeof(EcpKnnOrder));
+	knn->pairs = layout_array(base, &bytes, mul_size(n, plan->max_read), sizeof(EcpKnnPair));
+	knn->key_memory = layout_array(base, &bytes, 1, plan->key_bytes);
+	return bytes;
+}
+
 /*
- * Lay out the arrays for as many queries as "memory" has room for, and not
- * more than plan->max_queries.
+ * Plan the memory of as many queries as "memory" has room for, and not more than
+ * plan->max_queries.
  */
 void
 ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory)
 {
-	EcpKnnLayout *layout = &plan->layout;
+	EcpKnn		knn;
 	Size		per_query;
-	Size		n;
-	Size		pos = MAXALIGN(sizeof(EcpKnnShared));
 
 	Assert(plan->max_queries > 0 && plan->room >= plan->k);
 	per_query = plan->query_stride + sizeof(EcpKnnQuery) +
 		mul_size(plan->room, sizeof(EcpRanked)) +
+		mul_size(plan->max_refs, sizeof(EcpKnnRef)) +
+		mul_size(plan->max_read, sizeof(EcpKnnPair)) +
 		plan->query_stride + KNN_PREPARED_BYTES;
-	if (!plan->exact)
-		per_query += mul_size(plan->max_refs, sizeof(EcpKnnRef)) +
-			mul_size(plan->max_read, sizeof(EcpKnnPair));
-	n = Max(memory / per_query, KNN_QUERIES_MIN);
-	n = plan->max_queries = Min(n, plan->max_queries);
-
-	layout->elements = pos;
-	pos += MAXALIGN(mul_size(n, plan->query_stride));
-	layout->queries = pos;
-	pos += MAXALIGN(mul_size(n, sizeof(EcpKnnQuery)));
-	layout->heaps = pos;
-	pos += mul_size(mul_size(n, plan->room), sizeof(EcpRanked));
-	layout->refs = layout->clusters = layout->pairs = pos;
-	layout->active = pos;
+	plan->max_queries = Min(Max(memory / per_query, KNN_QUERIES_MIN), plan->max_queries);
 	if (!plan->exact)
 	{
 		plan->max_clusters = plan->state.meta.ecpm_nleaves +
 			plan->state.meta.ecpm_nbuffers + 1;
 		plan->nslots = pg_nextpower2_32(plan->max_clusters / 2 * 3 + 1);
-		pos += MAXALIGN(mul_size(mul_size(n, plan->max_refs), sizeof(EcpKnnRef)));
-		layout->clusters = pos;
-		pos += mul_size(plan->nslots, sizeof(EcpKnnCluster));
-		layout->active = pos;
-		pos += mul_size(plan->max_clusters, sizeof(EcpKnnOrder));
-		layout->pairs = pos;
-		pos += mul_size(mul_size(n, plan->max_read), sizeof(EcpKnnPair));
 	}
-	layout->keys = pos;
-	layout->bytes = pos + plan->key_bytes;
+	plan->bytes = layout_arrays(&knn, plan, NULL);
 }
 
 static inline bool
@@ -87,18 +94,9 @@ knn_has_team(const EcpKnn *knn)
 static void
 knn_attach(EcpKnn *knn, EcpKnnShared *shared)
 {
-	const EcpKnnLayout *layout = &shared->plan.layout;
-	char	   *base = (char *) shared;
-
 	knn->shared = shared;
 	knn->plan = &shared->plan;
-	knn->elements = base + layout->elements;
-	knn->queries = (EcpKnnQuery *) (base + layout->queries);
-	knn->heaps = (EcpRanked *) (base + layout->heaps);
-	knn->refs = (EcpKnnRef *) (base + layout->refs);
-	knn->clusters = (EcpKnnCluster *) (base + layout->clusters);
-	knn->active = (EcpKnnOrder *) (base + layout->active);
-	knn->pairs = (EcpKnnPair *) (base + layout->pairs);
+	(void) layout_arrays(knn, knn->plan, (char *) shared);
 
 	knn->context = AllocSetContextCreate(CurrentMemoryContext, "ecp batch",
 										 ALLOCSET_DEFAULT_SIZES);
@@ -117,10 +115,10 @@ knn_init_shared(EcpKnn *knn, EcpKnnShared *shared, const EcpKnnPlan *plan)
 	memset((char *) shared + sizeof(EcpTeamShared), 0,
 		   sizeof(EcpKnnShared) - sizeof(EcpTeamShared));
 	shared->plan = *plan;
+	knn_attach(knn, shared);
 	if (plan->filtered)
 		ecp_knn_keys_write(knn->index, knn->keys, knn->nkeys,
-						   (char *) shared + plan->layout.keys);
-	knn_attach(knn, shared);
+						   knn->key_memory);
 	for (int q = 0; q < plan->max_queries; q++)
 		SpinLockInit(&knn->queries[q].mutex);
 	for (uint32 c = 0; c < plan->nslots; c++)
@@ -146,7 +144,7 @@ knn_create_team(EcpKnn *knn, EcpKnnPlan *plan, int nworkers)
 
 	knn->team.memory_setting = "work_mem";
 	while (!ecp_team_create(&knn->team, "ecp_knn_workers_main", nworkers,
-							plan->layout.bytes, knn->heap,
+							plan->bytes, knn->heap,
 							plan->exact ? knn->snapshot : NULL,
 							ecp_wait_event(ECP_WAIT_BATCH)))
 	{
@@ -171,8 +169,7 @@ knn_set_filter(EcpKnn *knn)
 
 	if (!plan->filtered)
 		return;
-	knn->keys = ecp_knn_keys_read((char *) knn->shared + plan->layout.keys,
-								  plan->nkeys);
+	knn->keys = ecp_knn_keys_read(knn->key_memory, plan->nkeys);
 	knn->filter = ecp_attr_filter_create(knn->index, knn->keys, plan->nkeys,
 										 &never, &recheck);
 	if (knn->filter)
@@ -188,14 +185,14 @@ void
 ecp_knn_workers_start(EcpKnn *knn, EcpKnnPlan *plan, int nworkers)
 {
 	Assert(plan->max_queries > 0 &&
-		   plan->layout.bytes > sizeof(EcpKnnShared));
+		   plan->bytes > sizeof(EcpKnnShared));
 	if (nworkers > 0 && knn_create_team(knn, plan, nworkers))
 	{
 		knn_init_shared(knn, (EcpKnnShared *) knn->team.shared, plan);
 		ecp_team_launch(&knn->team, false);
 	}
 	else
-		knn_init_shared(knn, palloc_extended(plan->layout.bytes, MCXT_ALLOC_HUGE),
+		knn_init_shared(knn, palloc_extended(plan->bytes, MCXT_ALLOC_HUGE),
 						plan);
 	knn_set_filter(knn);
 }
