@@ -104,9 +104,13 @@ reader_offer(EcpKnnReader *reader, const ItemPointerData *tids, int n)
 		const EcpNear *near = &queries->near[q];
 
 		for (int from = 0; from < n; from += 64)
-			ecp_knn_compare_offer(reader->knn, &reader->pairs[q], tids + from,
-								  near->words[from / 64] & EcpLowBits(n - from),
-								  near->ranks + from);
+		{
+			uint64		word = near->words[from / 64] & EcpLowBits(n - from);
+
+			if (word != 0)
+				ecp_knn_compare_offer(reader->knn, &reader->pairs[q], tids + from, word,
+									  near->ranks + from);
+		}
 		queries->limits[q] = EcpKnnBound(reader->knn, reader->pairs[q].query);
 	}
 }
