@@ -13,9 +13,10 @@
  * pass goes farther than the one before.  Where a search may end follows from that
  * row, too, so that a pass reads little that the search does not need.
  *
- * With codes, pages are compared a cluster at a time, and exact ranks are read in the
- * end, in the order of blocks, for all searches: first of the rows that are nearest by
- * estimate, and then of those whose bounds are below the k-th of these.
+ * Pages are copied, and compared a cluster at a time (ecp_near.c).  With codes, exact
+ * ranks are read in the end, in the order of blocks, for all searches: first of the rows
+ * that are nearest by estimate, and then of those whose bounds are below the k-th of
+ * these.
  *
  *-------------------------------------------------------------------------
  */
