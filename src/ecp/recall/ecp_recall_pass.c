@@ -268,18 +268,14 @@ pass_compare_page(EcpRecallCurve *curve, EcpRecallSearch *search, const RecallPa
 				  RecallHeld *held)
 {
 	const EcpEntryView *view = &held->view;
-	const EcpNear *near = &curve->pass->near;
-	const uint32 *const *factors = (const uint32 *const *) view->factors;
+	EcpNear    *near = &curve->pass->near;
 	EcpPageQuery query = {curve->state, search->query, search->codes};
 	const uint64 *words = ecp_page_near(&query, view, pair->rank, search->share > 1 ?
 										pass_some(curve, held) : view->live, held->n,
 										search->limit, near);
 	EcpRecallRow row = {0};
-	EcpCodeMargin margin = {0};
 
 	row.cluster = pair->cluster;
-	if (search->codes)
-		margin = ecp_code_query_margin(search->codes, pair->rank);
 	for (int from = 0; from < held->n; from += 64)
 	{
 		/* nearly all rows end here */
@@ -297,7 +293,7 @@ pass_compare_page(EcpRecallCurve *curve, EcpRecallSearch *search, const RecallPa
 			{
 				row.bound = row.rank;
 				row.slot = from + i;
-				row.rank = ecp_code_estimate(margin, factors, row.slot, row.bound);
+				row.rank = ecp_near_estimate(&query, near, row.slot, row.bound);
 				if (!(row.rank < search->limit))
 					continue;
 				row.page = pass_page_number(curve, held);

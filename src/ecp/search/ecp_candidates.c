@@ -212,28 +212,20 @@ ecp_candidates_init(EcpSearch *search)
 static inline void
 candidates_note(EcpSearch *search, int slot, float8 rank)
 {
-	const EcpSearchSlots *slots = &search->slots;
+	float8		estimate = ecp_near_estimate(&search->query, &search->slots.near, slot,
+											 rank);
 	float8		kth;
 
-	if (search->query.codes)
-	{
-		ecp_nearest_add(&search->nearest,
-						ecp_code_estimate(slots->margin, slots->factors, slot, rank));
-		search->near = NearWithCodes(search->nearest.kth);
-	}
-	else if (search->query.nibbles)
-	{
-		/* at least as far beyond the k-th as this bound is from its estimate */
-		ecp_nearest_add(&search->nearest, slots->near.estimates[slot]);
-		kth = search->nearest.kth;
-		search->near = kth + Max(search->rows.pages.margin * fabs(kth),
-								 slots->near.estimates[slot] - rank);
-	}
-	else
-	{
-		ecp_nearest_add(&search->nearest, rank);
-		search->near = search->nearest.kth;
-	}
+	ecp_nearest_add(&search->nearest, estimate);
+	kth = search->nearest.kth;
+
+	/*
+	 * nibbles: at least as far beyond the k-th as this bound is from its
+	 * estimate
+	 */
+	search->near = search->query.codes ? NearWithCodes(kth) :
+		search->query.nibbles ? kth + Max(search->rows.pages.margin * fabs(kth),
+										  estimate - rank) : kth;
 }
 
 /* Note the rows of a word that may be among the nearest, and defer the others. */
@@ -328,15 +320,11 @@ candidates_compare(EcpSearch *search, const EcpEntryView *view, const uint64 *li
 	float4		leader_rank = 0;
 
 	slots->tids = view->tids;
-	slots->factors = (const uint32 *const *) view->factors;
 	slots->ranked = live;
 	slots->near.ranks = defer_room(search, n);
 	if (search->query.codes)
-	{
 		leader_rank = search->state.meta.ecpm_root_level > 0 ?
 			search->probe.ref->rank : ecp_code_query_origin(search->query.codes);
-		slots->margin = ecp_code_query_margin(search->query.codes, leader_rank);
-	}
 	if (search->query.exact)
 		slots->ranked = ecp_page_near(&search->query, view, leader_rank, live, n,
 									  limit, &slots->near);

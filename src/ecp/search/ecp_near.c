@@ -119,8 +119,10 @@ near_parts(const EcpPageQuery *query, const EcpEntryView *view, const uint64 *li
 /* Bounds from codes. */
 static pg_noinline void
 near_codes(const EcpPageQuery *query, const EcpEntryView *view, float4 leader_rank,
-		   const uint64 *live, int n, const EcpNear *near)
+		   const uint64 *live, int n, EcpNear *near)
 {
+	near->factors = (const uint32 *const *) view->factors;
+	near->margin = ecp_code_query_margin(query->codes, leader_rank);
 	for (int from = 0; from < n; from += 64)
 	{
 		int			count = Min(n - from, 64);
@@ -138,7 +140,7 @@ near_codes(const EcpPageQuery *query, const EcpEntryView *view, float4 leader_ra
 
 const uint64 *
 ecp_page_near(const EcpPageQuery *query, const EcpEntryView *view, float4 leader_rank,
-			  const uint64 *live, int n, float8 limit, const EcpNear *near)
+			  const uint64 *live, int n, float8 limit, EcpNear *near)
 {
 	int			slot = 0;
 

@@ -206,6 +206,8 @@ typedef struct EcpNear
 	uint64	   *words;			/* slots that are not above the limit */
 	float8	   *ranks;			/* or lower bounds of them */
 	float8	   *estimates;		/* of nibbles */
+	const uint32 *const *factors;	/* with codes, by which and the margin */
+	EcpCodeMargin margin;		/* estimates follow from bounds */
 } EcpNear;
 
 /* With codes: bounds of the word that begins with this slot. */
@@ -228,7 +230,16 @@ ecp_near_passed(const EcpPageQuery *query, const EcpNear *near, int from, int n,
  */
 extern const uint64 *ecp_page_near(const EcpPageQuery *query, const EcpEntryView *view,
 								   float4 leader_rank, const uint64 *live, int n,
-								   float8 limit, const EcpNear *near);
+								   float8 limit, EcpNear *near);
+
+/* The estimate of a slot's rank, of which this is the bound, or the rank itself. */
+static inline float8
+ecp_near_estimate(const EcpPageQuery *query, const EcpNear *near, int slot, float8 bound)
+{
+	if (query->codes)
+		return ecp_code_estimate(near->margin, near->factors, slot, bound);
+	return query->nibbles ? near->estimates[slot] : bound;
+}
 
 /* Some queries that exact vectors are compared with: each has a limit, and room. */
 typedef struct EcpPageQueries

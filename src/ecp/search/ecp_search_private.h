@@ -37,8 +37,6 @@ typedef struct EcpSearchSlots
 	const ItemPointerData *tids;	/* of the page */
 	const uint64 *ranked;		/* slots that were compared: */
 	EcpNear		near;			/* their ranks */
-	const uint32 *const *factors;	/* with codes, for estimates of them */
-	EcpCodeMargin margin;
 	uint64		number;			/* of the first slot, if rows are numbered */
 	float8	   *scratch;		/* room for ranks if none is deferred */
 	EcpVectorPart *vectors;		/* if vectors are not on entry pages */
