@@ -24,10 +24,8 @@
 #include "postgres.h"
 
 #include "access/detoast.h"
-#include "access/htup_details.h"
 #include "access/tableam.h"
 #include "access/xlog.h"
-#include "base/compat.h"
 #include "base/heap_row.h"
 #include "base/user_index.h"
 #include "betree/define/betree_define.h"
@@ -38,28 +36,19 @@
 #include "betree/page/betree_image.h"
 #include "betree/page/betree_page.h"
 #include "betree/tree/betree_tree.h"
-#include "catalog/index.h"
-#include "catalog/pg_operator_d.h"
-#include "catalog/pg_type_d.h"
-#include "executor/tuptable.h"
 #include "fmgr.h"
-#include "lib/bloomfilter.h"
 #include "miscadmin.h"
-#include "nodes/execnodes.h"
 #include "storage/bufmgr.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
-#include "utils/tuplesort.h"
 
 typedef struct CheckState
 {
 	BetreeRel	bt;
 	BetreeBlockSet visited;
 	bool		exclusive;		/* no writers: blocks can be accounted for */
-	bloom_filter *filter;
-	int64		ntuples;		/* live ones */
+	EcpHeapCheck rows;
 	MemoryContext context;		/* reset for each node */
 	BetreeLogCache cache;
 	BetreeBatch batch;
@@ -69,10 +58,6 @@ typedef struct CheckState
 	BetreeSortItem *tail;		/* live ones of this node's tail, sorted */
 	int			ntail;
 	MemoryContext upper_context;
-	Relation	heap;
-	Tuplesortstate *tids;		/* of the live items, or NULL */
-	int64		nrows;			/* of the heap, that a build would find */
-	Snapshot	snapshot;		/* with heapallindexed */
 	bool		unique;			/* no two visible rows have the same key */
 	IndexTuple	previous;		/* last of the items in order, or NULL */
 	bool		previous_known; /* whether its row is visible is known */
@@ -140,29 +125,25 @@ normalize(BetreeRel *bt, Datum *values, bool *isnull, ItemPointer tid)
 static void
 account(CheckState *state, BlockNumber blkno, IndexTuple itup)
 {
-	state->ntuples++;
+	IndexTuple	normal = NULL;
+
 	betree_key_verify_tuple(&state->bt, itup);
-	if (!betree_block_tid_exists(state->heap, &itup->t_tid))
+	if (!betree_block_tid_exists(state->rows.heap, &itup->t_tid))
 		corrupt(state, blkno, "An item refers to row (%u,%u), which the table cannot have.",
 				ItemPointerGetBlockNumberNoCheck(&itup->t_tid),
 				ItemPointerGetOffsetNumberNoCheck(&itup->t_tid));
-	/* as numbers in the same order */
-	if (state->tids != NULL)
-		tuplesort_putdatum(state->tids,
-						   Int64GetDatum(((int64) ItemPointerGetBlockNumber(&itup->t_tid) << 16) |
-										 ItemPointerGetOffsetNumber(&itup->t_tid)), false);
-	if (state->filter != NULL)
+	if (state->rows.filter != NULL)
 	{
 		Datum		values[INDEX_MAX_KEYS];
 		bool		isnull[INDEX_MAX_KEYS];
-		IndexTuple	normal;
 
 		index_deform_tuple(itup, state->bt.tupdesc, values, isnull);
 		normal = normalize(&state->bt, values, isnull, &itup->t_tid);
-		bloom_add_element(state->filter, (unsigned char *) normal,
-						  IndexTupleSize(normal));
-		pfree(normal);
 	}
+	ecp_heap_check_entry(&state->rows, &itup->t_tid, normal,
+						 normal ? IndexTupleSize(normal) : 0);
+	if (normal != NULL)
+		pfree(normal);
 }
 
 /* Items 1..n of a page are whole, and ascend strictly with all their rows */
@@ -491,7 +472,8 @@ is_visible(CheckState *state, IndexTuple itup)
 {
 	ItemPointerData tid = itup->t_tid;
 
-	return table_index_fetch_tuple_check(state->heap, &tid, state->snapshot, NULL);
+	return table_index_fetch_tuple_check(state->rows.heap, &tid, state->rows.snapshot,
+										 NULL);
 }
 
 static bool
@@ -670,115 +652,15 @@ check_levels(CheckState *state)
 	betree_log_cache_release(&state->cache);
 }
 
-/* Row of the heap: must be in the filter */
-static void
-check_heap_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
-			   bool tupleIsAlive, void *arg)
+/* What the index must have of a row of the heap */
+static const void *
+form_row(void *arg, ItemPointer tid, Datum *values, bool *isnull, Size *size)
 {
 	CheckState *state = (CheckState *) arg;
-	MemoryContext oldcontext = MemoryContextSwitchTo(state->context);
 	IndexTuple	itup = normalize(&state->bt, values, isnull, tid);
 
-	state->nrows++;
-	if (bloom_lacks_element(state->filter, (unsigned char *) itup,
-							IndexTupleSize(itup)))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("heap tuple (%u,%u) lacks a matching tuple in index \"%s\"",
-						ItemPointerGetBlockNumber(tid),
-						ItemPointerGetOffsetNumber(tid),
-						RelationGetRelationName(index))));
-	MemoryContextSwitchTo(oldcontext);
-	MemoryContextReset(state->context);
-}
-
-/*
- * Every row that a build would index is in the index.  The snapshot must be
- * older than what has been read of the index: on a standby rows are added all
- * the time.
- */
-static void
-check_heap(CheckState *state, Relation heap, Snapshot snapshot)
-{
-	Relation	index = state->bt.rel;
-	IndexInfo  *info = BuildIndexInfo(index);
-	TableScanDesc scan;
-
-	ecp_heap_check_snapshot(index, snapshot);
-
-	/* as a concurrent build would scan */
-	info->ii_Concurrent = true;
-	info->ii_Unique = false;
-	info->ii_ExclusionOps = NULL;
-	info->ii_ExclusionProcs = NULL;
-	info->ii_ExclusionStrats = NULL;
-	scan = table_beginscan_strat(heap, snapshot, 0, NULL, true, true);
-	table_index_build_scan(heap, index, info, true, false,
-						   check_heap_row, state, scan);
-}
-
-pg_noreturn static void report_row(Relation index, ItemPointer tid,
-								   const char *detail);
-
-static void
-report_row(Relation index, ItemPointer tid, const char *detail)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_INDEX_CORRUPTED),
-			 errmsg("index \"%s\" is corrupted: row (%u,%u)",
-					RelationGetRelationName(index),
-					ItemPointerGetBlockNumber(tid),
-					ItemPointerGetOffsetNumber(tid)),
-			 errdetail_internal("%s", detail),
-			 errhint("Please REINDEX it.")));
-}
-
-/*
- * Complain unless no two of the TIDs of live items are the same, each is of a row
- * that the heap has, and the snapshot sees as many as the rows that were found in the
- * heap.  Ends the sort.
- */
-static void
-check_tids(CheckState *state)
-{
-	Relation	index = state->bt.rel;
-	Relation	heap = state->heap;
-	Tuplesortstate *tids = state->tids;
-	IndexFetchTableData *fetch = ecp_table_fetch_begin(heap);
-	TupleTableSlot *slot = table_slot_create(heap, NULL);
-	int64		last = -1;
-	int64		nseen = 0;
-	Datum		value;
-	bool		isnull;
-
-	tuplesort_performsort(tids);
-	while (ecp_tuplesort_getdatum(tids, &value, &isnull))
-	{
-		int64		number = DatumGetInt64(value);
-		ItemPointerData tid;
-		ItemPointerData row;
-		bool		call_again = false;
-
-		CHECK_FOR_INTERRUPTS();
-		ItemPointerSet(&tid, (BlockNumber) (number >> 16), (OffsetNumber) number);
-		row = tid;
-		if (number == last)
-			report_row(index, &tid, "The index has it twice.");
-		last = number;
-		if (table_index_fetch_tuple(fetch, &row, state->snapshot, slot, &call_again, NULL))
-			nseen++;
-		else if (!ecp_heap_has_row(heap, &tid))
-			report_row(index, &tid, "The table does not have it.");
-	}
-	tuplesort_end(tids);
-	ExecDropSingleTupleTableSlot(slot);
-	table_index_fetch_end(fetch);
-	if (nseen != state->nrows)
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" has " INT64_FORMAT " visible rows, but its table " INT64_FORMAT,
-						RelationGetRelationName(index), nseen, state->nrows),
-				 errhint("Please REINDEX it.")));
+	*size = IndexTupleSize(itup);
+	return itup;
 }
 
 PG_FUNCTION_INFO_V1(betree_index_check);
@@ -790,14 +672,14 @@ betree_index_check(PG_FUNCTION_ARGS)
 	bool		heapallindexed = PG_GETARG_BOOL(1);
 	bool		exclusive = !RecoveryInProgress();
 	CheckState	state = {0};
-	Snapshot	snapshot = NULL;
 	EcpUserIndex user;
 
 	ecp_user_index_begin(&user, fcinfo,
 						 exclusive ? ShareLock : AccessShareLock,
 						 &betree_options_index_kind);
 	betree_rel_open(&state.bt, user.index);
-	state.heap = user.heap;
+	ecp_heap_check_begin(&state.rows, user.heap, user.index, heapallindexed && exclusive,
+						 heapallindexed);
 	UnlockReleaseBuffer(betree_block_read(state.bt.rel, BETREE_META_BLKNO,
 										  BUFFER_LOCK_SHARE, BETREE_META));
 	state.exclusive = exclusive;
@@ -809,14 +691,6 @@ betree_index_check(PG_FUNCTION_ARGS)
 	betree_log_batch_init(&state.batch, BETREE_NCAP_MAX);
 	if (heapallindexed)
 	{
-		state.filter = bloom_create(Max(user.heap->rd_rel->reltuples, 10000),
-									maintenance_work_mem / 2, 0);
-		if (exclusive)
-			state.tids = tuplesort_begin_datum(INT8OID, Int8LessOperator, InvalidOid, false,
-											   maintenance_work_mem / 2, NULL, false);
-		snapshot = RegisterSnapshot(GetTransactionSnapshot());
-		state.snapshot = snapshot;
-
 		/* a deferrable constraint may be violated in this transaction */
 		state.unique = user.index->rd_index->indisunique &&
 			user.index->rd_index->indisvalid && user.index->rd_index->indimmediate;
@@ -836,15 +710,7 @@ betree_index_check(PG_FUNCTION_ARGS)
 		if (!betree_block_set_has(&state.visited, blk))
 			ReleaseBuffer(ReadBuffer(user.index, blk));
 	}
-	if (heapallindexed)
-	{
-		check_heap(&state, user.heap, snapshot);
-		if (exclusive)
-			check_tids(&state);
-		UnregisterSnapshot(snapshot);
-		bloom_free(state.filter);
-	}
-
+	ecp_heap_check_end(&state.rows, form_row, &state, exclusive);
 	ecp_user_index_end(&user);
 	PG_RETURN_VOID();
 }

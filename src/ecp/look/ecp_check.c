@@ -20,46 +20,31 @@
  */
 #include "postgres.h"
 
-#include "access/heapam.h"
-#include "access/htup_details.h"
-#include "access/tableam.h"
 #include "access/xlog.h"
-#include "base/compat.h"
 #include "base/heap_row.h"
 #include "base/user_index.h"
-#include "catalog/index.h"
-#include "catalog/pg_operator_d.h"
-#include "catalog/pg_type_d.h"
-#include "common/pg_prng.h"
-#include "ecp/batch/ecp_knn.h"
 #include "ecp/define/ecp_define.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_run.h"
 #include "fmgr.h"
-#include "lib/bloomfilter.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
-#include "utils/snapmgr.h"
-#include "utils/tuplesort.h"
 #include "vector/vector_value.h"
 
 PGDLLEXPORT Datum ecp_index_check(PG_FUNCTION_ARGS);
 
 typedef struct EcpCheck
 {
-	Relation	heap;
 	Relation	index;
 	EcpIndexState state;
 	bool		locked_out;		/* no writers: queue and map do not change */
 	uint64	   *seen;			/* blocks that have an owner */
 	uint32		nmaps;			/* map pages that "seen" covers */
-	Tuplesortstate *tids;		/* of live rows of the present version */
-	Snapshot	snapshot;		/* to check the table, or NULL */
+	EcpHeapCheck rows;			/* live ones of the present version */
 	BlockNumber heap_blocks;
-	bloom_filter *filter;		/* (TID, row) of them, or NULL */
 	EcpAttrDesc attrs;
 	char	   *element;		/* of the filter: scratch */
 	char	   *prepared;		/* scratch */
@@ -178,17 +163,15 @@ check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
 		check_row_summary(check, view, slot, blk, run_slot);
 
 	check->nrows++;
-	tuplesort_putdatum(check->tids,
-					   Int64GetDatum((int64) ItemPointerGetBlockNumber(tid) << 16 |
-									 ItemPointerGetOffsetNumber(tid)), false);
-	if (check->filter)
+	ecp_tid_check(check->index, check->rows.heap, tid, &check->heap_blocks);
+	if (check->rows.filter)
 	{
 		memcpy(check->element, tid, ECP_CHECK_TID_BYTES);
 		memcpy(vector, check->prepared, geo->vec_bytes);
 		ecp_entry_get_attrs(geo, view, slot, vector + geo->vec_bytes);
-		bloom_add_element(check->filter, (unsigned char *) check->element,
-						  ECP_CHECK_TID_BYTES + geo->row_bytes);
 	}
+	ecp_heap_check_entry(&check->rows, tid, check->element,
+						 ECP_CHECK_TID_BYTES + geo->row_bytes);
 }
 
 /* Check a leader: its span of versions (I6). */
@@ -531,159 +514,32 @@ check_map(EcpCheck *check)
 	}
 }
 
-/* Is the table row in rows->slot one that is indexed? */
-static bool
-check_row_indexed(EcpCheck *check, EcpUserTableRows *rows)
-{
-	Datum		value;
-	EcpVector	vector;
-	bool		indexed;
-
-	if (!ecp_user_table_row_value(rows, &value))
-		return false;
-	ecp_vector_read(value, check->state.meta.ecpm_column_type, &vector);
-	indexed = ecp_prepare(&check->state.meta, &vector, check->prepared);
-	ecp_vector_release(&vector);
-	return indexed;
-}
-
-/*
- * Check that a row of the index is in the table (I10).  If the snapshot sees it,
- * check_heap() proves that it is the right one, as there is only one entry.
- */
-static void
-check_entry(EcpCheck *check, EcpUserTableRows *rows, IndexFetchTableData *fetch,
-			const ItemPointerData *tid)
-{
-	ItemPointerData row = *tid;
-	bool		call_again = false;
-	bool		sound;
-
-	Assert(check->snapshot != NULL && check->locked_out);
-	ecp_tid_check(check->index, check->heap, tid, &check->heap_blocks);
-	if (table_index_fetch_tuple(fetch, &row, check->snapshot, rows->slot,
-								&call_again, NULL))
-		sound = check_row_indexed(check, rows);
-	else
-		sound = ecp_heap_has_row(check->heap, tid);
-	if (!sound)
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" has a row that table \"%s\" does not have",
-						RelationGetRelationName(check->index),
-						RelationGetRelationName(check->heap)),
-				 errdetail("The TID is (%u,%u).",
-						   ItemPointerGetBlockNumber(tid),
-						   ItemPointerGetOffsetNumber(tid)),
-				 errhint("Please REINDEX it.")));
-}
-
-/*
- * Check that each TID is at most once in the present version (I7), and in the
- * table, if that is checked and VACUUM is locked out (I10).
- */
-static void
-check_tids(EcpCheck *check)
-{
-	bool		in_table = check->snapshot != NULL && check->locked_out;
-	IndexFetchTableData *fetch = NULL;
-	EcpUserTableRows rows;
-	int64		last = -1;
-	Datum		value;
-	bool		isnull;
-
-	if (in_table)
-	{
-		ecp_user_table_rows_begin(&rows, check->heap, check->index);
-		fetch = ecp_table_fetch_begin(check->heap);
-	}
-	tuplesort_performsort(check->tids);
-	while (ecp_tuplesort_getdatum(check->tids, &value, &isnull))
-	{
-		int64		tid = DatumGetInt64(value);
-		ItemPointerData pointer;
-
-		CHECK_FOR_INTERRUPTS();
-		if (tid == last)
-			ereport(ERROR,
-					(errcode(ERRCODE_INDEX_CORRUPTED),
-					 errmsg("index \"%s\" has two rows for one table row",
-							RelationGetRelationName(check->index)),
-					 errdetail("The TID is (%u,%u).", (uint32) (tid >> 16),
-							   (uint32) (tid & 0xFFFF)),
-					 errhint("Please REINDEX it.")));
-		last = tid;
-		ItemPointerSet(&pointer, (BlockNumber) (tid >> 16),
-					   (OffsetNumber) tid);
-		if (in_table)
-			check_entry(check, &rows, fetch, &pointer);
-	}
-	tuplesort_end(check->tids);
-	if (in_table)
-	{
-		table_index_fetch_end(fetch);
-		ecp_user_table_rows_end(&rows);
-	}
-}
-
-/* Callback of table_index_build_scan: check that a row is in the filter (I10). */
-static void
-check_heap_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
-			   bool alive, void *arg)
+/* What the index must have of a row of the table (I10). */
+static const void *
+check_form_row(void *arg, ItemPointer tid, Datum *values, bool *isnull, Size *size)
 {
 	EcpCheck   *check = arg;
 	EcpMetaPageData *meta = &check->state.meta;
 	EcpVector	vector;
 	bool		indexed;
 
-	Assert(check->filter != NULL);
 	if (isnull[0])
-		return;
+		return NULL;
 	ecp_vector_read(values[0], meta->ecpm_column_type, &vector);
 	indexed = ecp_prepare(meta, &vector, check->prepared);
-	if (indexed)
+	*size = 0;
+	if (indexed && !EcpIndexIsEmpty(&check->state) && vector.dims == meta->ecpm_dims)
 	{
-		bool		lacks = EcpIndexIsEmpty(&check->state) ||
-			vector.dims != meta->ecpm_dims;
+		char	   *row = check->element + ECP_CHECK_TID_BYTES;
 
-		if (!lacks)
-		{
-			memcpy(check->element, tid, ECP_CHECK_TID_BYTES);
-			ecp_prepare_stored(meta, &vector,
-							   check->element + ECP_CHECK_TID_BYTES);
-			ecp_attr_form(&check->attrs, &vector, values, isnull,
-						  check->element + ECP_CHECK_TID_BYTES +
-						  check->state.leaf.vec_bytes);
-			lacks = bloom_lacks_element(check->filter,
-										(unsigned char *) check->element,
-										ECP_CHECK_TID_BYTES +
-										check->state.leaf.row_bytes);
-		}
-		if (lacks)
-			ereport(ERROR,
-					(errcode(ERRCODE_INDEX_CORRUPTED),
-					 errmsg("row (%u,%u) of table \"%s\" is not in index \"%s\"",
-							ItemPointerGetBlockNumber(tid),
-							ItemPointerGetOffsetNumber(tid),
-							RelationGetRelationName(check->heap),
-							RelationGetRelationName(index)),
-					 errhint("Please REINDEX it.")));
+		memcpy(check->element, tid, ECP_CHECK_TID_BYTES);
+		ecp_prepare_stored(meta, &vector, row);
+		ecp_attr_form(&check->attrs, &vector, values, isnull,
+					  row + check->state.leaf.vec_bytes);
+		*size = ECP_CHECK_TID_BYTES + check->state.leaf.row_bytes;
 	}
 	ecp_vector_release(&vector);
-}
-
-static void
-check_heap(EcpCheck *check)
-{
-	IndexInfo  *info = BuildIndexInfo(check->index);
-	TableScanDesc scan;
-
-	/* as in amcheck: only what the snapshot sees */
-	info->ii_Concurrent = true;
-	info->ii_Unique = false;
-	scan = table_beginscan_strat(check->heap, check->snapshot, 0, NULL, true, true);
-	table_index_build_scan(check->heap, check->index, info, true, false,
-						   check_heap_row, check, scan);
+	return indexed ? check->element : NULL;
 }
 
 /* Check the structure. */
@@ -736,37 +592,19 @@ check_index(Relation heap, Relation index, bool locked_out,
 									ALLOCSET_DEFAULT_SIZES);
 	old_context = MemoryContextSwitchTo(context);
 	check = palloc0(sizeof(EcpCheck));
-	check->heap = heap;
 	check->index = index;
 	check->locked_out = locked_out;
 
 	/* the snapshot before the version, as in a scan */
-	if (heapallindexed)
-	{
-		check->snapshot = RegisterSnapshot(GetTransactionSnapshot());
-		ecp_heap_check_snapshot(index, check->snapshot);
-	}
+	ecp_heap_check_begin(&check->rows, heap, index, true, heapallindexed);
 	ecp_meta_read_state(index, &check->state);
 	check->element = palloc(ECP_CHECK_TID_BYTES +
 							ECP_DIMS_MAX * sizeof(float4) +
 							ECP_ATTR_BYTES_MAX + 64);
 	ecp_attr_desc_init(index, &check->state.meta, &check->attrs);
 	check->prepared = palloc(ECP_DIMS_MAX * sizeof(float4) + 64);
-	check->tids = tuplesort_begin_datum(INT8OID, Int8LessOperator, InvalidOid,
-										false, maintenance_work_mem / 2, NULL,
-										false);
-	if (heapallindexed)
-		check->filter = bloom_create((int64) RelationGetNumberOfBlocks(heap) * 64,
-									 maintenance_work_mem / 2,
-									 pg_prng_uint64(&pg_global_prng_state));
-
 	check_structure(check);
-	check_tids(check);
-	if (heapallindexed)
-	{
-		check_heap(check);
-		UnregisterSnapshot(check->snapshot);
-	}
+	ecp_heap_check_end(&check->rows, check_form_row, check, locked_out);
 	ereport(DEBUG1,
 			(errmsg_internal("index \"%s\": " INT64_FORMAT " rows in %u clusters verified",
 							 RelationGetRelationName(index), check->nrows,
