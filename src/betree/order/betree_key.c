@@ -9,6 +9,9 @@
  * throw or run user code; callers hold at most content locks and have changed
  * nothing yet.
  *
+ * What is called in loops here and exported is "inline": gcc inlines no other
+ * exported function of a shared library.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -46,32 +49,28 @@ call_compare(FmgrInfo *cmp, Oid collation, Datum a, Datum b)
 	return DatumGetInt32(result);
 }
 
-/* Compare two values of one column, in index order */
-static inline int
-compare_datums(Relation rel, int attno, FmgrInfo *cmp,
-			   Datum a, bool anull, Datum b, bool bnull)
-{
-	int16		option = rel->rd_indoption[attno];
-	int32		result;
-
-	if (unlikely(anull || bnull))
-	{
-		if (anull && bnull)
-			return 0;
-		return (anull == ((option & INDOPTION_NULLS_FIRST) != 0)) ? -1 : 1;
-	}
-	result = call_compare(cmp, rel->rd_indcollation[attno], a, b);
-	if (option & INDOPTION_DESC)
-		INVERT_COMPARE_RESULT(result);
-	return result;
-}
-
-/* The same for others: a column's value, and one of the type that "cmp" takes */
-int
+/*
+ * betree_key_compare_values
+ *		Compare a value of column "i" and one of the type that "cmp" takes, in
+ *		index order.
+ */
+inline int
 betree_key_compare_values(BetreeRel *bt, int i, FmgrInfo *cmp, Datum value,
 						  bool isnull, Datum other, bool other_null)
 {
-	return compare_datums(bt->rel, i, cmp, value, isnull, other, other_null);
+	int16		option = bt->rel->rd_indoption[i];
+	int32		result;
+
+	if (unlikely(isnull || other_null))
+	{
+		if (isnull && other_null)
+			return 0;
+		return (isnull == ((option & INDOPTION_NULLS_FIRST) != 0)) ? -1 : 1;
+	}
+	result = call_compare(cmp, bt->rel->rd_indcollation[i], value, other);
+	if (option & INDOPTION_DESC)
+		INVERT_COMPARE_RESULT(result);
+	return result;
 }
 
 /*
@@ -225,9 +224,15 @@ getattr_general(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 	return fetchatt(att, data + off);
 }
 
-/* betree_key_getattr(), for the comparisons here */
-static inline Datum
-getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
+/*
+ * betree_key_getattr
+ *		index_getattr() that does not trust the tuple's lengths.
+ *
+ * A damaged length must not lead a comparison out of the tuple, nor the walk
+ * to an attribute behind others.
+ */
+inline Datum
+betree_key_getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 {
 	Form_pg_attribute att = TupleDescAttr(bt->tupdesc, 0);
 
@@ -240,19 +245,6 @@ getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 		betree_page_report_item(itup);
 	*isnull = false;
 	return fetchatt(att, (char *) itup + sizeof(IndexTupleData));
-}
-
-/*
- * betree_key_getattr
- *		index_getattr() that does not trust the tuple's lengths.
- *
- * A damaged length must not lead a comparison out of the tuple, nor the walk
- * to an attribute behind others.
- */
-Datum
-betree_key_getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
-{
-	return getattr(bt, itup, attno, isnull);
 }
 
 /* betree_key_verify_tuple() for a tuple that is not of fixed length */
@@ -318,22 +310,15 @@ stored_size(BetreeRel *bt, IndexTuple itup)
 	return (int) MAXALIGN(header + off);
 }
 
-/* betree_key_pivot_natts(), for the comparisons here */
-static inline int
-pivot_natts(BetreeRel *bt, IndexTuple pivot)
+/* Number of a pivot's attributes, or BETREE_NATTS_PLUSINF */
+inline int
+betree_key_pivot_natts(BetreeRel *bt, IndexTuple pivot)
 {
 	int			natts = BetreePivotGetNatts(pivot);
 
 	if (unlikely(natts > bt->nkeyatts && natts != BETREE_NATTS_PLUSINF))
 		betree_page_report_item(pivot);
 	return natts;
-}
-
-/* Number of a pivot's attributes, or BETREE_NATTS_PLUSINF */
-int
-betree_key_pivot_natts(BetreeRel *bt, IndexTuple pivot)
-{
-	return pivot_natts(bt, pivot);
 }
 
 /* Position of a leaf's tuple.  By-reference values point into the tuple. */
@@ -347,7 +332,7 @@ betree_key_from_tuple(BetreeRel *bt, IndexTuple itup, BetreeKey *key)
 	for (int i = 0; i < bt->nkeyatts; i++)
 	{
 		key->cmp[i] = bt->cmp[i];
-		key->value[i] = getattr(bt, itup, i + 1, &key->isnull[i]);
+		key->value[i] = betree_key_getattr(bt, itup, i + 1, &key->isnull[i]);
 	}
 }
 
@@ -355,7 +340,7 @@ betree_key_from_tuple(BetreeRel *bt, IndexTuple itup, BetreeKey *key)
 void
 betree_key_from_pivot(BetreeRel *bt, IndexTuple pivot, BetreeKey *key)
 {
-	int			natts = pivot_natts(bt, pivot);
+	int			natts = betree_key_pivot_natts(bt, pivot);
 
 	key->after = (natts == BETREE_NATTS_PLUSINF);
 	key->nkeys = key->after ? 0 : natts;
@@ -365,7 +350,7 @@ betree_key_from_pivot(BetreeRel *bt, IndexTuple pivot, BetreeKey *key)
 	for (int i = 0; i < key->nkeys; i++)
 	{
 		key->cmp[i] = bt->cmp[i];
-		key->value[i] = getattr(bt, pivot, i + 1, &key->isnull[i]);
+		key->value[i] = betree_key_getattr(bt, pivot, i + 1, &key->isnull[i]);
 	}
 }
 
@@ -385,12 +370,12 @@ key_compare(BetreeRel *bt, BetreeKey *key, IndexTuple itup, int natts,
 	for (int i = 0; i < n; i++)
 	{
 		bool		isnull;
-		Datum		value = getattr(bt, itup, i + 1, &isnull);
+		Datum		value = betree_key_getattr(bt, itup, i + 1, &isnull);
 		int			result;
 
 		/* cross-type functions take the column's value first */
-		result = compare_datums(bt->rel, i, key->cmp[i], value, isnull,
-								key->value[i], key->isnull[i]);
+		result = betree_key_compare_values(bt, i, key->cmp[i], value, isnull,
+										   key->value[i], key->isnull[i]);
 		if (result != 0)
 			return result < 0 ? 1 : -1;
 	}
@@ -407,16 +392,10 @@ key_compare(BetreeRel *bt, BetreeKey *key, IndexTuple itup, int natts,
 	return key->after ? 1 : -1;
 }
 
-static inline int
-compare_tuple(BetreeRel *bt, BetreeKey *key, IndexTuple itup)
-{
-	return key_compare(bt, key, itup, bt->nkeyatts, &itup->t_tid);
-}
-
-int
+inline int
 betree_key_compare_tuple(BetreeRel *bt, BetreeKey *key, IndexTuple itup)
 {
-	return compare_tuple(bt, key, itup);
+	return key_compare(bt, key, itup, bt->nkeyatts, &itup->t_tid);
 }
 
 /* The same with one of the rows of a leaf's item */
@@ -434,10 +413,10 @@ matches_tuple(BetreeRel *bt, BetreeKey *key, IndexTuple itup)
 	for (int i = 0; i < bt->nkeyatts; i++)
 	{
 		bool		isnull;
-		Datum		value = getattr(bt, itup, i + 1, &isnull);
+		Datum		value = betree_key_getattr(bt, itup, i + 1, &isnull);
 
-		if (compare_datums(bt->rel, i, key->cmp[i], value, isnull,
-						   key->value[i], key->isnull[i]) != 0)
+		if (betree_key_compare_values(bt, i, key->cmp[i], value, isnull,
+									  key->value[i], key->isnull[i]) != 0)
 			return false;
 	}
 	return true;
@@ -481,22 +460,16 @@ betree_key_find_equal(BetreeRel *bt, Page page, OffsetNumber off,
 	return off;
 }
 
-static inline int
-compare_pivot(BetreeRel *bt, BetreeKey *key, IndexTuple pivot)
+inline int
+betree_key_compare_pivot(BetreeRel *bt, BetreeKey *key, IndexTuple pivot)
 {
-	int			natts = pivot_natts(bt, pivot);
+	int			natts = betree_key_pivot_natts(bt, pivot);
 
 	if (natts == BETREE_NATTS_PLUSINF)
 		return (key->nkeys == 0 && key->after) ? 0 : -1;
 	return key_compare(bt, key, pivot, natts,
 					   BetreePivotHasTid(pivot) ? BetreePivotGetTid(pivot) :
 					   NULL);
-}
-
-int
-betree_key_compare_pivot(BetreeRel *bt, BetreeKey *key, IndexTuple pivot)
-{
-	return compare_pivot(bt, key, pivot);
 }
 
 /* Compare the keys of two leaf tuples */
@@ -507,12 +480,12 @@ order_keys(BetreeRel *bt, IndexTuple a, IndexTuple b)
 	{
 		bool		anull;
 		bool		bnull;
-		Datum		avalue = getattr(bt, a, i + 1, &anull);
-		Datum		bvalue = getattr(bt, b, i + 1, &bnull);
+		Datum		avalue = betree_key_getattr(bt, a, i + 1, &anull);
+		Datum		bvalue = betree_key_getattr(bt, b, i + 1, &bnull);
 		int			result;
 
-		result = compare_datums(bt->rel, i, bt->cmp[i], avalue, anull,
-								bvalue, bnull);
+		result = betree_key_compare_values(bt, i, bt->cmp[i], avalue, anull,
+										   bvalue, bnull);
 		if (result != 0)
 			return result;
 	}
@@ -543,7 +516,7 @@ betree_key_item_init(BetreeRel *bt, BetreeSortItem *item, IndexTuple itup,
 	Assert(order >= 0 && order <= PG_UINT16_MAX);
 
 	item->itup = itup;
-	item->first = getattr(bt, itup, 1, &item->first_null);
+	item->first = betree_key_getattr(bt, itup, 1, &item->first_null);
 	item->order = order;
 }
 
@@ -551,41 +524,34 @@ betree_key_item_init(BetreeRel *bt, BetreeSortItem *item, IndexTuple itup,
  * Compare two items by (key, TID); exact duplicates by "order", the higher
  * first.
  */
-static inline int
-item_compare(BetreeRel *bt, const BetreeSortItem *a, const BetreeSortItem *b)
+inline int
+betree_key_item_compare(BetreeRel *bt, const BetreeSortItem *a, const BetreeSortItem *b)
 {
 	int			result;
 
 	Assert(a->itup != NULL && b->itup != NULL);
 
-	result = compare_datums(bt->rel, 0, bt->cmp[0], a->first, a->first_null,
-							b->first, b->first_null);
+	result = betree_key_compare_values(bt, 0, bt->cmp[0], a->first, a->first_null,
+									   b->first, b->first_null);
 	for (int i = 1; result == 0 && i < bt->nkeyatts; i++)
 	{
 		bool		anull;
 		bool		bnull;
-		Datum		avalue = getattr(bt, a->itup, i + 1, &anull);
-		Datum		bvalue = getattr(bt, b->itup, i + 1, &bnull);
+		Datum		avalue = betree_key_getattr(bt, a->itup, i + 1, &anull);
+		Datum		bvalue = betree_key_getattr(bt, b->itup, i + 1, &bnull);
 
-		result = compare_datums(bt->rel, i, bt->cmp[i], avalue, anull,
-								bvalue, bnull);
+		result = betree_key_compare_values(bt, i, bt->cmp[i], avalue, anull,
+										   bvalue, bnull);
 	}
 	if (result == 0)
 		result = ItemPointerCompare(&a->itup->t_tid, &b->itup->t_tid);
 	return result;
 }
 
-int
-betree_key_item_compare(BetreeRel *bt, const BetreeSortItem *a,
-						const BetreeSortItem *b)
-{
-	return item_compare(bt, a, b);
-}
-
 static int
 sort_item_cmp(const BetreeSortItem *a, const BetreeSortItem *b, BetreeRel *bt)
 {
-	int			result = item_compare(bt, a, b);
+	int			result = betree_key_item_compare(bt, a, b);
 
 	if (result == 0)
 		result = (a->order < b->order) - (a->order > b->order);
@@ -623,7 +589,7 @@ betree_key_sort_unique(BetreeRel *bt, BetreeSortItem *items, int nitems)
 	betree_key_sort(bt, items, nitems);
 	for (int i = 0; i < nitems; i++)
 	{
-		if (n > 0 && item_compare(bt, &items[n - 1], &items[i]) == 0)
+		if (n > 0 && betree_key_item_compare(bt, &items[n - 1], &items[i]) == 0)
 			continue;
 		items[n++] = items[i];
 	}
@@ -642,7 +608,7 @@ merge_two_lists(BetreeRel *bt, BetreeSortItem *a, BetreeSortItem *b,
 
 	while (a < a_end && b < end)
 	{
-		int			cmp = item_compare(bt, a, b);
+		int			cmp = betree_key_item_compare(bt, a, b);
 
 		*result++ = cmp <= 0 ? *a : *b;
 		if (cmp <= 0)
@@ -763,8 +729,8 @@ betree_key_search_node(BetreeRel *bt, Page page, BetreeKey *key, bool strict)
 	{
 		int			mid = low + (high - low + 1) / 2;
 
-		if (compare_pivot(bt, key,
-						  BetreeNodeGetPivot(page, mid)) >= limit)
+		if (betree_key_compare_pivot(bt, key,
+									 BetreeNodeGetPivot(page, mid)) >= limit)
 			low = mid;
 		else
 			high = mid - 1;
@@ -786,8 +752,8 @@ betree_key_search_page(BetreeRel *bt, Page page, OffsetNumber last,
 	{
 		OffsetNumber mid = low + (high - low) / 2;
 
-		if (compare_tuple(bt, key,
-						  BetreePageGetTuple(page, mid)) > 0)
+		if (betree_key_compare_tuple(bt, key,
+									 BetreePageGetTuple(page, mid)) > 0)
 			low = OffsetNumberNext(mid);
 		else
 			high = mid;
@@ -806,7 +772,7 @@ betree_key_search_items(BetreeRel *bt, BetreeSortItem *items, int n, BetreeKey *
 	{
 		int			mid = low + (high - low) / 2;
 
-		if (compare_tuple(bt, key, items[mid].itup) > 0)
+		if (betree_key_compare_tuple(bt, key, items[mid].itup) > 0)
 			low = mid + 1;
 		else
 			high = mid;
@@ -829,9 +795,9 @@ betree_key_search_page_hint(BetreeRel *bt, Page page, OffsetNumber last,
 
 	if (hint >= FirstOffsetNumber && hint <= last + 1 &&
 		(hint > last ||
-		 compare_tuple(bt, key, BetreePageGetTuple(page, hint)) <= 0) &&
+		 betree_key_compare_tuple(bt, key, BetreePageGetTuple(page, hint)) <= 0) &&
 		(hint == FirstOffsetNumber ||
-		 compare_tuple(bt, key, BetreePageGetTuple(page, hint - 1)) > 0))
+		 betree_key_compare_tuple(bt, key, BetreePageGetTuple(page, hint - 1)) > 0))
 		return hint;
 	return betree_key_search_page(bt, page, last, key);
 }
@@ -864,7 +830,7 @@ betree_key_search_page_near(BetreeRel *bt, Page page, OffsetNumber first,
 
 		if (probe >= high)
 			probe = low + (high - low) / 2;
-		cmp = compare_tuple(bt, key, BetreePageGetTuple(page, probe));
+		cmp = betree_key_compare_tuple(bt, key, BetreePageGetTuple(page, probe));
 		if (cmp > 0)
 		{
 			low = probe + 1;
@@ -887,6 +853,6 @@ betree_key_node_covers(BetreeRel *bt, Page page, BetreeKey *key)
 {
 	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_NODE);
 
-	return compare_pivot(bt, key, BetreeNodeGetHikey(page)) < 0 &&
-		compare_pivot(bt, key, BetreeNodeGetPivot(page, 0)) >= 0;
+	return betree_key_compare_pivot(bt, key, BetreeNodeGetHikey(page)) < 0 &&
+		betree_key_compare_pivot(bt, key, BetreeNodeGetPivot(page, 0)) >= 0;
 }
