@@ -56,11 +56,9 @@
 #if PG_VERSION_NUM >= 160000
 #define EcpRelFileLocator			RelFileLocator
 #define ecp_relation_locator(rel)	((rel)->rd_locator)
-#define ecp_locator_equals(a, b)	RelFileLocatorEquals(a, b)
 #else
 #define EcpRelFileLocator			RelFileNode
 #define ecp_relation_locator(rel)	((rel)->rd_node)
-#define ecp_locator_equals(a, b)	RelFileNodeEquals(a, b)
 #endif
 
 /* 17, 18: amestimateparallelscan has more arguments */
@@ -417,13 +415,6 @@ typedef struct EquivalenceMemberIterator
 #define ecp_plan_query(query, text)	pg_plan_query(query, text, 0, NULL, NULL)
 #else
 #define ecp_plan_query(query, text)	pg_plan_query(query, text, 0, NULL)
-#endif
-
-/* 19: who looks at an analyzed query does not change what identifies it */
-#if PG_VERSION_NUM >= 190000
-#define ECP_JUMBLE_STATE			const JumbleState
-#else
-#define ECP_JUMBLE_STATE			JumbleState
 #endif
 
 /* 18: a query may be executed in pieces without saying so */
