@@ -63,19 +63,18 @@ check_function(const char *family, Form_pg_amproc form)
 										INTERNALOID);
 			break;
 		default:
-			ecp_opclass_fault("betree", family,
-							  psprintf(_("contains function %s with invalid support number %d"),
-									   format_procedure(form->amproc),
-									   form->amprocnum));
-			return false;
+			return ecp_opclass_fault("betree", family,
+									 psprintf(_("contains function %s with invalid support number %d"),
+											  format_procedure(form->amproc),
+											  form->amprocnum));
 	}
 
 	if (!ok)
-		ecp_opclass_fault("betree", family,
-						  psprintf(_("contains function %s with wrong signature for support number %d"),
-								   format_procedure(form->amproc),
-								   form->amprocnum));
-	return ok;
+		return ecp_opclass_fault("betree", family,
+								 psprintf(_("contains function %s with wrong signature for support number %d"),
+										  format_procedure(form->amproc),
+										  form->amprocnum));
+	return true;
 }
 
 static bool
@@ -84,30 +83,21 @@ check_operator(const char *family, Form_pg_amop form)
 	bool		ok = true;
 
 	if (form->amopstrategy < 1 || form->amopstrategy > BETREE_STRATEGY_MAX)
-	{
-		ecp_opclass_fault("betree", family,
-						  psprintf(_("contains operator %s with invalid strategy number %d"),
-								   format_operator(form->amopopr),
-								   form->amopstrategy));
-		ok = false;
-	}
+		ok = ecp_opclass_fault("betree", family,
+							   psprintf(_("contains operator %s with invalid strategy number %d"),
+										format_operator(form->amopopr),
+										form->amopstrategy));
 
 	if (form->amoppurpose != AMOP_SEARCH || OidIsValid(form->amopsortfamily))
-	{
-		ecp_opclass_fault("betree", family,
-						  psprintf(_("contains invalid ORDER BY specification for operator %s"),
-								   format_operator(form->amopopr)));
-		ok = false;
-	}
+		ok = ecp_opclass_fault("betree", family,
+							   psprintf(_("contains invalid ORDER BY specification for operator %s"),
+										format_operator(form->amopopr)));
 
 	if (!check_amop_signature(form->amopopr, BOOLOID,
 							  form->amoplefttype, form->amoprighttype))
-	{
-		ecp_opclass_fault("betree", family,
-						  psprintf(_("contains operator %s with wrong signature"),
-								   format_operator(form->amopopr)));
-		ok = false;
-	}
+		ok = ecp_opclass_fault("betree", family,
+							   psprintf(_("contains operator %s with wrong signature"),
+										format_operator(form->amopopr)));
 	return ok;
 }
 
@@ -126,13 +116,10 @@ check_group(Oid familyoid, const char *family, OpFamilyOpFuncGroup *group,
 	if (quals != 0 &&
 		!OidIsValid(get_opfamily_proc(familyoid, group->lefttype,
 									  group->lefttype, BETREE_SKIP_PROC)))
-	{
-		ecp_opclass_fault("betree", family,
-						  psprintf(_("is missing support function %d for type %s"),
-								   BETREE_SKIP_PROC,
-								   format_type_be(group->lefttype)));
-		ok = false;
-	}
+		ok = ecp_opclass_fault("betree", family,
+							   psprintf(_("is missing support function %d for type %s"),
+										BETREE_SKIP_PROC,
+										format_type_be(group->lefttype)));
 
 	/* "point <@ box" does not make the order one of points and boxes */
 	if (order == 0 && group->functionset == 0)
@@ -142,21 +129,15 @@ check_group(Oid familyoid, const char *family, OpFamilyOpFuncGroup *group,
 		*found = true;
 
 	if (order != ORDER_STRATEGIES)
-	{
-		ecp_opclass_fault("betree", family,
-						  psprintf(_("is missing operator(s) for types %s and %s"),
-								   format_type_be(group->lefttype),
-								   format_type_be(group->righttype)));
-		ok = false;
-	}
+		ok = ecp_opclass_fault("betree", family,
+							   psprintf(_("is missing operator(s) for types %s and %s"),
+										format_type_be(group->lefttype),
+										format_type_be(group->righttype)));
 	if ((group->functionset & (1 << BETREE_ORDER_PROC)) == 0)
-	{
-		ecp_opclass_fault("betree", family,
-						  psprintf(_("is missing support function for types %s and %s"),
-								   format_type_be(group->lefttype),
-								   format_type_be(group->righttype)));
-		ok = false;
-	}
+		ok = ecp_opclass_fault("betree", family,
+							   psprintf(_("is missing support function for types %s and %s"),
+										format_type_be(group->lefttype),
+										format_type_be(group->righttype)));
 	return ok;
 }
 
@@ -199,16 +180,13 @@ betreevalidate(Oid opclassoid)
 							  opclass.form->opcintype, &found);
 
 	if (!found)
-	{
 		ereport(INFO,
 				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
 				 errmsg("operator class \"%s\" of access method %s is missing operator(s)",
 						NameStr(opclass.form->opcname), "betree")));
-		result = false;
-	}
 
 	ReleaseCatCacheList(functions);
 	ReleaseCatCacheList(operators);
 	ecp_opclass_release(&opclass);
-	return result;
+	return result && found;
 }

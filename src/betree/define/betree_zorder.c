@@ -320,53 +320,27 @@ window_advance(const ZWindow *window, const Point *current, Point *next)
 /*
  * The operators #<#, #<=#, #=#, #>=#, #># and the support functions.
  */
-#define POINT_ARGS_CMP() point_cmp(PG_GETARG_POINT_P(0), PG_GETARG_POINT_P(1))
+#define POINT_FUNCTION(name, result) \
+	PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \
+	Datum \
+	name(PG_FUNCTION_ARGS) \
+	{ \
+		int			cmp = point_cmp(PG_GETARG_POINT_P(0), PG_GETARG_POINT_P(1)); \
+\
+		return result; \
+	} \
+	PG_FUNCTION_INFO_V1(name)
 
-PG_FUNCTION_INFO_V1(betree_point_lt);
-PG_FUNCTION_INFO_V1(betree_point_le);
-PG_FUNCTION_INFO_V1(betree_point_eq);
-PG_FUNCTION_INFO_V1(betree_point_ge);
-PG_FUNCTION_INFO_V1(betree_point_gt);
-PG_FUNCTION_INFO_V1(betree_point_cmp);
+POINT_FUNCTION(betree_point_lt, BoolGetDatum(cmp < 0));
+POINT_FUNCTION(betree_point_le, BoolGetDatum(cmp <= 0));
+POINT_FUNCTION(betree_point_eq, BoolGetDatum(cmp == 0));
+POINT_FUNCTION(betree_point_ge, BoolGetDatum(cmp >= 0));
+POINT_FUNCTION(betree_point_gt, BoolGetDatum(cmp > 0));
+POINT_FUNCTION(betree_point_cmp, Int32GetDatum(cmp));
+
 PG_FUNCTION_INFO_V1(betree_point_sortsupport);
 PG_FUNCTION_INFO_V1(betree_point_skip);
 PG_FUNCTION_INFO_V1(betree_point_bigmin);
-
-Datum
-betree_point_lt(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(POINT_ARGS_CMP() < 0);
-}
-
-Datum
-betree_point_le(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(POINT_ARGS_CMP() <= 0);
-}
-
-Datum
-betree_point_eq(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(POINT_ARGS_CMP() == 0);
-}
-
-Datum
-betree_point_ge(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(POINT_ARGS_CMP() >= 0);
-}
-
-Datum
-betree_point_gt(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(POINT_ARGS_CMP() > 0);
-}
-
-Datum
-betree_point_cmp(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_INT32(POINT_ARGS_CMP());
-}
 
 static int
 point_fastcmp(Datum a, Datum b, SortSupport ssup)
@@ -413,7 +387,6 @@ betree_point_sortsupport(PG_FUNCTION_ARGS)
 	SortSupport ssup = (SortSupport) PG_GETARG_POINTER(0);
 
 	ssup->comparator = point_fastcmp;
-#if SIZEOF_DATUM == 8
 	if (ssup->abbreviate)
 	{
 		ssup->comparator = ssup_datum_unsigned_cmp;
@@ -421,7 +394,6 @@ betree_point_sortsupport(PG_FUNCTION_ARGS)
 		ssup->abbrev_abort = point_abbrev_abort;
 		ssup->abbrev_full_comparator = point_fastcmp;
 	}
-#endif
 	PG_RETURN_VOID();
 }
 
