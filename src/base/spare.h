@@ -8,7 +8,8 @@
 #ifndef ECP_SPARE_H
 #define ECP_SPARE_H
 
-#include "utils/palloc.h"
+#include "storage/shmem.h"
+#include "utils/memutils.h"
 
 /* An object that is not in use, and the context of all that belongs to it. */
 typedef struct EcpSpare
@@ -30,5 +31,19 @@ extern void *ecp_spare_take(EcpSpare *spare);
  */
 extern void ecp_spare_give(EcpSpare *spare, void *object,
 						   MemoryContext context);
+
+/*
+ * An array, or NULL at first, with room for "needed" items of "bytes"; *max is how many
+ * it has room for.
+ */
+static inline void *
+ecp_enlarge(MemoryContext context, void *array, int *max, int needed, Size bytes)
+{
+	if (likely(needed <= *max))
+		return array;
+	*max = Max(Max(64, 2 * *max), needed);
+	return array == NULL ? MemoryContextAllocHuge(context, mul_size(*max, bytes)) :
+		repalloc_huge(array, mul_size(*max, bytes));
+}
 
 #endif							/* ECP_SPARE_H */

@@ -73,8 +73,7 @@ start_page(BetreeBuildTree *tree, int levelno, IndexTuple low)
 	level->nitems = 0;
 	level->space = 0;
 	level->used = 0;
-	level->low = MemoryContextAlloc(level->context, IndexTupleSize(low));
-	memcpy(level->low, low, IndexTupleSize(low));
+	level->low = betree_image_copy(level->context, low);
 	tree->height = Max(tree->height, levelno + 1);
 }
 

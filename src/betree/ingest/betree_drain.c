@@ -310,13 +310,9 @@ child_at_cursor(DrainState *state)
 static void
 set_cursor(DrainState *state, IndexTuple pivot)
 {
-	MemoryContext oldcontext =
-		MemoryContextSwitchTo(GetMemoryChunkContext(state->batch.data));
-
 	if (state->cursor != NULL)
 		pfree(state->cursor);
-	state->cursor = CopyIndexTuple(pivot);
-	MemoryContextSwitchTo(oldcontext);
+	state->cursor = betree_image_copy(state->walk.context, pivot);
 }
 
 /* Does the child still lack something of the pages up to the target? */

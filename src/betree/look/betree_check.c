@@ -27,6 +27,7 @@
 #include "access/tableam.h"
 #include "access/xlog.h"
 #include "base/heap_row.h"
+#include "base/spare.h"
 #include "base/user_index.h"
 #include "betree/define/betree_define.h"
 #include "betree/ingest/betree_ingest.h"
@@ -286,22 +287,12 @@ check_filter_entry(CheckState *state, Buffer nodebuf, int at)
 static void
 keep_upper(CheckState *state, IndexTuple itup)
 {
-	MemoryContext oldcontext;
-
 	if (!state->exclusive)
 		return;
-	oldcontext = MemoryContextSwitchTo(state->upper_context);
-	if (state->nupper >= state->max_upper)
-	{
-		state->max_upper = Max(256, state->max_upper * 2);
-		state->upper = state->upper == NULL ?
-			palloc(state->max_upper * sizeof(BetreeSortItem)) :
-			repalloc_huge(state->upper,
-						  state->max_upper * sizeof(BetreeSortItem));
-	}
+	state->upper = ecp_enlarge(state->upper_context, state->upper, &state->max_upper,
+							   state->nupper + 1, sizeof(BetreeSortItem));
 	betree_key_item_init(&state->bt, &state->upper[state->nupper++],
-						 CopyIndexTuple(itup), 0);
-	MemoryContextSwitchTo(oldcontext);
+						 betree_image_copy(state->upper_context, itup), 0);
 }
 
 /* Account the live items of a tail, and add them to state->tail */
@@ -516,8 +507,7 @@ check_unique(CheckState *state, BlockNumber blkno, IndexTuple itup)
 			return;
 	}
 	MemoryContextReset(state->previous_context);
-	state->previous = MemoryContextAlloc(state->previous_context, IndexTupleSize(itup));
-	memcpy(state->previous, itup, IndexTupleSize(itup));
+	state->previous = betree_image_copy(state->previous_context, itup);
 	state->previous_known = equal;
 	state->previous_visible = visible;
 }

@@ -11,6 +11,16 @@
 #include "access/itup.h"
 #include "betree/page/betree_page.h"
 #include "storage/bufpage.h"
+#include "utils/palloc.h"
+
+/* A copy of a tuple or pivot */
+static inline IndexTuple
+betree_image_copy(MemoryContext context, IndexTuple itup)
+{
+	Size		size = IndexTupleSize(itup);
+
+	return memcpy(MemoryContextAlloc(context, size), itup, size);
+}
 
 /* betree_node.c: images of nodes: pivots, and the directory of the log */
 

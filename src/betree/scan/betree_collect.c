@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "base/spare.h"
 #include "betree/log/betree_log.h"
 #include "betree/order/betree_order.h"
 #include "betree/page/betree_block.h"
@@ -64,15 +65,9 @@ message_add(BetreeScanOpaque so, IndexTuple itup, int order)
 {
 	BetreeMessages *messages = &so->reader.messages;
 
-	if (messages->nitems >= messages->max_items)
-	{
-		messages->max_items = Max(64, messages->max_items * 2);
-		messages->items = messages->items == NULL ?
-			MemoryContextAlloc(messages->context,
-							   messages->max_items * sizeof(BetreeSortItem)) :
-			repalloc_huge(messages->items,
-						  messages->max_items * sizeof(BetreeSortItem));
-	}
+	messages->items = ecp_enlarge(messages->context, messages->items,
+								  &messages->max_items, messages->nitems + 1,
+								  sizeof(BetreeSortItem));
 	betree_key_item_init(&so->bt, &messages->items[messages->nitems],
 						 copy_message(messages, itup), order);
 	messages->nitems++;

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "base/spare.h"
 #include "betree/order/betree_order.h"
 #include "betree/page/betree_block.h"
 #include "betree/page/betree_image.h"
@@ -28,13 +29,8 @@ page_reserve(BetreeScanOpaque so, BetreeScanPage *page, int n)
 {
 	if (n > TID_LIMIT_ITEMS && so->heap != NULL && so->heap_blocks == 0)
 		so->heap_blocks = betree_block_tid_limit(so->heap);
-	n += page->nitems;
-	if (n <= page->max_items)
-		return;
-	page->max_items = page->nitems == 0 ? Max(64, n) : Max(n, 2 * page->max_items);
-	page->items = page->items != NULL ?
-		repalloc_huge(page->items, page->max_items * sizeof(BetreeScanItem)) :
-		MemoryContextAllocHuge(so->context, page->max_items * sizeof(BetreeScanItem));
+	page->items = ecp_enlarge(so->context, page->items, &page->max_items,
+							  page->nitems + n, sizeof(BetreeScanItem));
 }
 
 /* Is it certain without asking that a row of the table may have this TID? */

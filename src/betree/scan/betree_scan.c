@@ -17,6 +17,7 @@
 #include "access/table.h"
 #include "access/xlog.h"
 #include "base/compat.h"
+#include "base/spare.h"
 #include "betree/leaf/betree_leaf.h"
 #include "betree/order/betree_order.h"
 #include "betree/page/betree_block.h"
@@ -104,13 +105,8 @@ page_release(BetreeScanOpaque so, BetreeScanPage *page)
 static void
 note_killed(BetreeScanOpaque so)
 {
-	if (so->nkilled >= so->max_killed)
-	{
-		so->max_killed = Max(2 * so->max_killed, 2 * BETREE_PURGE_ROWS);
-		so->killed = so->killed == NULL ?
-			MemoryContextAlloc(so->context, so->max_killed * sizeof(ItemPointerData)) :
-			repalloc(so->killed, so->max_killed * sizeof(ItemPointerData));
-	}
+	so->killed = ecp_enlarge(so->context, so->killed, &so->max_killed, so->nkilled + 1,
+							 sizeof(ItemPointerData));
 	so->killed[so->nkilled++] = so->cur->items[so->cur_index].tid;
 }
 

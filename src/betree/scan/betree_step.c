@@ -173,12 +173,10 @@ descend_collecting(BetreeScanOpaque so, BetreeKey *key, bool strict)
 	{
 		Page		node = BufferGetPage(so->reader.nodebuf);
 		int			child = betree_key_search_node(&so->bt, node, key, strict);
-		MemoryContext oldcontext =
-			MemoryContextSwitchTo(so->reader.messages.context);
+		MemoryContext context = so->reader.messages.context;
 
-		so->reader.leaf_low = CopyIndexTuple(BetreeNodeGetPivot(node, child));
-		so->reader.leaf_high = CopyIndexTuple(BetreeNodeGetUpper(node, child));
-		MemoryContextSwitchTo(oldcontext);
+		so->reader.leaf_low = betree_image_copy(context, BetreeNodeGetPivot(node, child));
+		so->reader.leaf_high = betree_image_copy(context, BetreeNodeGetUpper(node, child));
 		UnlockReleaseBuffer(so->reader.nodebuf);
 		so->reader.nodebuf = InvalidBuffer;
 		descent.blind = false;
@@ -413,7 +411,6 @@ collect_for_step(BetreeScanOpaque so, int child, Buffer leafbuf, ScanDirection d
 	int			first = child;
 	int			last = child;
 	bool		rest = false;
-	MemoryContext oldcontext;
 
 	/* may messages be kept for later steps in the node? */
 	if (BufferIsValid(leafbuf) && so->mvcc && !so->reader.upper_logs)
@@ -434,12 +431,11 @@ collect_for_step(BetreeScanOpaque so, int child, Buffer leafbuf, ScanDirection d
 			first = choose_last_child(so, node, child, dir);
 		so->reader.messages.cached = true;
 		so->reader.messages.dir = dir;
-		oldcontext = MemoryContextSwitchTo(so->reader.messages.context);
 		so->reader.messages.end =
-			CopyIndexTuple(ScanDirectionIsForward(dir) ?
-						   BetreeNodeGetUpper(node, last) :
-						   BetreeNodeGetPivot(node, first));
-		MemoryContextSwitchTo(oldcontext);
+			betree_image_copy(so->reader.messages.context,
+							  ScanDirectionIsForward(dir) ?
+							  BetreeNodeGetUpper(node, last) :
+							  BetreeNodeGetPivot(node, first));
 	}
 	for (int i = first; i <= last; i++)
 		lock_predicate(so, BetreeNodeGetChild(node, i));

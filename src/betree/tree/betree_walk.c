@@ -60,12 +60,9 @@ betree_walk_step(Relation index, BetreeWalk *walk, IndexTuple bound,
 	walk->nsteps++;
 	if ((walk->nsteps & (walk->nsteps - 1)) == 0)
 	{
-		IndexTuple	copy = MemoryContextAlloc(walk->context, size);
-
-		memcpy(copy, bound, size);
 		if (walk->seen != NULL)
 			pfree(walk->seen);
-		walk->seen = copy;
+		walk->seen = betree_image_copy(walk->context, bound);
 	}
 }
 
@@ -110,11 +107,8 @@ void
 betree_walk_past(BetreeRel *bt, BetreeLevelWalk *nodes, Buffer nodebuf)
 {
 	IndexTuple	hikey = BetreeNodeGetHikey(BufferGetPage(nodebuf));
-	Size		size = IndexTupleSize(hikey);
-	IndexTuple	low = MemoryContextAlloc(nodes->walk.context, size);
 
-	memcpy(low, hikey, size);
 	pfree(nodes->low);
-	nodes->low = low;
-	betree_walk_step(bt->rel, &nodes->walk, low, BufferGetBlockNumber(nodebuf));
+	nodes->low = betree_image_copy(nodes->walk.context, hikey);
+	betree_walk_step(bt->rel, &nodes->walk, hikey, BufferGetBlockNumber(nodebuf));
 }

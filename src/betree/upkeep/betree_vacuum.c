@@ -50,6 +50,7 @@
 #include "base/block_stream.h"
 #include "base/compat.h"
 #include "base/core.h"
+#include "base/spare.h"
 #include "base/stop_point.h"
 #include "betree/log/betree_log.h"
 #include "betree/order/betree_order.h"
@@ -224,35 +225,6 @@ lock_leaf_parent(VacuumState *state)
 									BUFFER_LOCK_SHARE, visit_node, state);
 }
 
-/* Remember a leaf that another backend has pinned */
-static void
-add_wait(VacuumState *state, BlockNumber blkno)
-{
-	if (state->nwait >= state->max_wait)
-	{
-		state->max_wait = Max(64, state->max_wait * 2);
-		if (state->wait == NULL)
-			state->wait = MemoryContextAlloc(state->context,
-											 state->max_wait * sizeof(BlockNumber));
-		else
-			state->wait = repalloc_huge(state->wait,
-										state->max_wait * sizeof(BlockNumber));
-	}
-	state->wait[state->nwait++] = blkno;
-}
-
-static void
-set_cursor(VacuumState *state, IndexTuple pivot)
-{
-	MemoryContext oldcontext = MemoryContextSwitchTo(state->context);
-	IndexTuple	old = state->cursor;
-
-	state->cursor = CopyIndexTuple(pivot);
-	if (old != NULL)
-		pfree(old);
-	MemoryContextSwitchTo(oldcontext);
-}
-
 /*
  * The next leaves of a node, as many as maintenance_io_concurrency, will be
  * needed; but for one all have been asked for if the last leaf was its, too.  Not
@@ -302,7 +274,9 @@ clean_leaf(VacuumState *state)
 	if (!ConditionalLockBufferForCleanup(leafbuf))
 	{
 		betree_block_lock(bt->rel, leafbuf, BUFFER_LOCK_EXCLUSIVE);
-		add_wait(state, leafblk);
+		state->wait = ecp_enlarge(state->context, state->wait, &state->max_wait,
+								  state->nwait + 1, sizeof(BlockNumber));
+		state->wait[state->nwait++] = leafblk;
 	}
 	betree_block_verify_page(bt->rel, leafbuf, BETREE_LEAF, 0);
 	betree_block_set_add(&state->visited, leafblk);
@@ -312,7 +286,8 @@ clean_leaf(VacuumState *state)
 	last = child + 1 == BetreeNodeNumChildren(node);
 	if (betree_key_compare_pivot(bt, &key, BetreeNodeGetUpper(node, child)) >= 0)
 		betree_page_report_item(node);
-	set_cursor(state, BetreeNodeGetUpper(node, child));
+	pfree(state->cursor);
+	state->cursor = betree_image_copy(state->context, BetreeNodeGetUpper(node, child));
 	betree_walk_step(bt->rel, &state->walk, state->cursor,
 					 BufferGetBlockNumber(state->nodebuf));
 	UnlockReleaseBuffer(leafbuf);
