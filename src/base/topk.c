@@ -410,62 +410,14 @@ topk_sort(EcpTopk *topk, EcpRanked *items, Size n)
 #endif
 }
 
-/*
- * Put the next batch of items in order.  Returns false if there are none.
- */
-bool
-ecp_topk_sort_batch(EcpTopk *topk)
-{
-	EcpRanked  *items;
-	Size		end;
-	Size		n;
-
-	if (topk->spill != NULL)
-		return spill_back(topk);
-	ecp_topk_add_more(topk);
-	items = topk->items;
-	end = topk->first;
-	n = EcpTopkCount(topk);
-	if (n == 0)
-		return false;
-
-	if (n < ECP_TOPK_SAMPLE || n / 4 <= topk->batch)
-		end = topk->nitems;
-	else
-	{
-		float8		sample[ECP_TOPK_SAMPLE];
-		float8		threshold;
-
-		for (int i = 0; i < ECP_TOPK_SAMPLE; i++)
-			sample[i] = items[topk->first + i * (n / ECP_TOPK_SAMPLE)].rank;
-		threshold = ecp_topk_threshold(sample, n, topk->batch);
-		for (Size i = topk->first; i < topk->nitems; i++)
-		{
-			if (items[i].rank <= threshold)
-			{
-				EcpRanked	swap = items[end];
-
-				items[end++] = items[i];
-				items[i] = swap;
-			}
-		}
-	}
-	topk_sort(topk, items + topk->first, end - topk->first);
-	topk->sorted = end;
-	topk->sorted_from = topk->first;
-	topk->batch *= 2;
-	return true;
-}
-
-/* Put the items of at most this rank in order.  None was taken since the last reset. */
-void
-ecp_topk_sort_below(EcpTopk *topk, float8 rank)
+/* Put the items of at most this rank first; returns where the others begin. */
+static Size
+topk_partition(EcpTopk *topk, float8 rank)
 {
 	EcpRanked  *items = topk->items;
-	Size		end = 0;
+	Size		end = topk->first;
 
-	Assert(topk->first == 0 && topk->spill == NULL);
-	for (Size i = 0; i < topk->nitems; i++)
+	for (Size i = topk->first; i < topk->nitems; i++)
 	{
 		if (items[i].rank <= rank)
 		{
@@ -475,7 +427,53 @@ ecp_topk_sort_below(EcpTopk *topk, float8 rank)
 			items[i] = swap;
 		}
 	}
-	topk_sort(topk, items, end);
+	return end;
+}
+
+/* Put the items before "end", which come before the others, in order. */
+static void
+topk_sort_first(EcpTopk *topk, Size end)
+{
+	topk_sort(topk, topk->items + topk->first, end - topk->first);
 	topk->sorted = end;
-	topk->sorted_from = 0;
+	topk->sorted_from = topk->first;
+}
+
+/*
+ * Put the next batch of items in order.  Returns false if there are none.
+ */
+bool
+ecp_topk_sort_batch(EcpTopk *topk)
+{
+	Size		end;
+	Size		n;
+
+	if (topk->spill != NULL)
+		return spill_back(topk);
+	ecp_topk_add_more(topk);
+	n = EcpTopkCount(topk);
+	if (n == 0)
+		return false;
+
+	if (n < ECP_TOPK_SAMPLE || n / 4 <= topk->batch)
+		end = topk->nitems;
+	else
+	{
+		float8		sample[ECP_TOPK_SAMPLE];
+
+		for (int i = 0; i < ECP_TOPK_SAMPLE; i++)
+			sample[i] = topk->items[topk->first + i * (n / ECP_TOPK_SAMPLE)].rank;
+		end = topk_partition(topk, ecp_topk_threshold(sample, n, topk->batch));
+	}
+	topk_sort_first(topk, end);
+	topk->batch *= 2;
+	return true;
+}
+
+/* Put the items of at most this rank in order.  None was taken since the last reset. */
+void
+ecp_topk_sort_below(EcpTopk *topk, float8 rank)
+{
+	Assert(topk->first == 0 && topk->spill == NULL);
+	topk_sort_first(topk, topk_partition(topk, rank));
 }

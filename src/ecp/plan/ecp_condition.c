@@ -470,6 +470,20 @@ condition_add(Condition *condition, Node *node)
 	return false;
 }
 
+Expr *
+ecp_condition_any(const OpExpr *op, Node *array)
+{
+	ScalarArrayOpExpr *result = makeNode(ScalarArrayOpExpr);
+
+	result->opno = op->opno;
+	result->opfuncid = get_opcode(op->opno);
+	result->useOr = true;
+	result->inputcollid = op->inputcollid;
+	result->args = list_make2(linitial(op->args), array);
+	result->location = -1;
+	return (Expr *) result;
+}
+
 /*
  * OR of "column = value", of one column and one operator, as "column = ANY
  * (array)"; NULL if it is another condition.
@@ -478,7 +492,6 @@ static Expr *
 condition_make_array(const Condition *condition, Node *clause)
 {
 	const OpExpr *first = linitial(condition->comparisons);
-	ScalarArrayOpExpr *result;
 	ArrayExpr  *array = makeNode(ArrayExpr);
 	ListCell   *lc;
 
@@ -508,16 +521,8 @@ condition_make_array(const Condition *condition, Node *clause)
 	}
 	if (!OidIsValid(array->array_typeid))
 		return NULL;
-	result = makeNode(ScalarArrayOpExpr);
-	result->opno = first->opno;
-	result->opfuncid = get_opcode(first->opno);
-	result->useOr = true;
-	result->inputcollid = first->inputcollid;
-	result->args = list_make2(linitial(first->args),
-							  eval_const_expressions(condition->match->root,
-													 (Node *) array));
-	result->location = -1;
-	return (Expr *) result;
+	return ecp_condition_any(first, eval_const_expressions(condition->match->root,
+														   (Node *) array));
 }
 
 /* The tree as a condition for a scan. */

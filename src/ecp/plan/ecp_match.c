@@ -68,6 +68,13 @@ ecp_match_is_ours(const IndexOptInfo *index)
 	return index->amcostestimate == ecpcostestimate;
 }
 
+bool
+ecp_match_is_scan(const Path *path)
+{
+	return IsA(path, IndexPath) &&
+		ecp_match_is_ours(((const IndexPath *) path)->indexinfo);
+}
+
 int
 ecp_match_class(const IndexOptInfo *index, int column)
 {

@@ -91,14 +91,6 @@ path_add_index(const EcpMatch *match)
 	add_path(match->rel, path);
 }
 
-/* Is it a scan of our indexes? */
-static bool
-path_is_ours(const Path *path)
-{
-	return IsA(path, IndexPath) &&
-		ecp_match_is_ours(((const IndexPath *) path)->indexinfo);
-}
-
 /*
  * Hide our indexes from core, so that it makes no paths of them; and from a statement of
  * ours all but its own.
@@ -171,13 +163,7 @@ path_charge_table(PlannerInfo *root, RelOptInfo *rel, Oid relid, List *matches)
 	if (index == NULL)
 		return;
 	ecp_cost_distance(index, relid, &cost);
-	foreach(lc, rel->pathlist)
-	{
-		Path	   *path = lfirst(lc);
-
-		path->total_cost += ecp_cost_distances(root, &cost, path, most);
-	}
-	foreach(lc, rel->partial_pathlist)
+	foreach(lc, list_concat_copy(rel->pathlist, rel->partial_pathlist))
 	{
 		Path	   *path = lfirst(lc);
 
@@ -193,13 +179,7 @@ path_set_rows(RelOptInfo *rel, double rows)
 	ListCell   *lc;
 
 	rel->rows = rows;
-	foreach(lc, rel->pathlist)
-	{
-		Path	   *path = lfirst(lc);
-
-		path->rows = clamp_row_est(path->rows * change);
-	}
-	foreach(lc, rel->partial_pathlist)
+	foreach(lc, list_concat_copy(rel->pathlist, rel->partial_pathlist))
 	{
 		Path	   *path = lfirst(lc);
 
@@ -286,7 +266,7 @@ path_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 static bool
 path_order_is_ours(Path *path)
 {
-	while (!path_is_ours(path) && !ecp_path_is_joined(path))
+	while (!ecp_match_is_scan(path) && !ecp_path_is_joined(path))
 	{
 		switch (nodeTag(path))
 		{
@@ -494,7 +474,7 @@ path_without_junk(PlannerInfo *root, Path *path, int junk)
 	Expr	   *expr;
 
 	Assert(junk >= 0 && junk < list_length(root->processed_tlist));
-	if (!IsA(path, ProjectionPath) || !path_is_ours(projection->subpath) ||
+	if (!IsA(path, ProjectionPath) || !ecp_match_is_scan(projection->subpath) ||
 		projection->subpath->pathtype != T_IndexScan ||
 		((IndexPath *) projection->subpath)->indexorderbys == NIL ||
 		list_length(path->pathtarget->exprs) !=

@@ -69,22 +69,32 @@ batch_limit(Node *node, int64 missing)
 	return DatumGetInt64(value->constvalue);
 }
 
+/* The column of the outer row that a parameter stands for, or NULL. */
+static Node *
+batch_outer_column(Node *node, List *outer_params)
+{
+	ListCell   *lc;
+
+	if (!IsA(node, Param) || ((Param *) node)->paramkind != PARAM_EXEC)
+		return NULL;
+	foreach(lc, outer_params)
+	{
+		const PlannerParamItem *item = lfirst_node(PlannerParamItem, lc);
+
+		if (item->paramId == ((Param *) node)->paramid)
+			return item->item;
+	}
+	return NULL;
+}
+
 /* Does an expression have values of the outer row? */
 static bool
 batch_has_outer(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
-	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC)
-	{
-		ListCell   *lc;
-
-		foreach(lc, (List *) context)
-		{
-			if (lfirst_node(PlannerParamItem, lc)->paramId == ((Param *) node)->paramid)
-				return true;
-		}
-	}
+	if (batch_outer_column(node, context) != NULL)
+		return true;
 	if (IsA(node, RestrictInfo))
 		node = (Node *) ((RestrictInfo *) node)->clause;
 	return expression_tree_walker(node, batch_has_outer, context);
@@ -116,18 +126,8 @@ batch_outer_mutator(Node *node, void *context)
 {
 	if (node == NULL)
 		return NULL;
-	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC)
-	{
-		ListCell   *lc;
-
-		foreach(lc, (List *) context)
-		{
-			const PlannerParamItem *item = lfirst_node(PlannerParamItem, lc);
-
-			if (item->paramId == ((Param *) node)->paramid)
-				return copyObject(item->item);
-		}
-	}
+	if (batch_outer_column(node, context) != NULL)
+		return copyObject(batch_outer_column(node, context));
 	return expression_tree_mutator(node, batch_outer_mutator, context);
 }
 
@@ -180,8 +180,8 @@ batch_match(const PlannerInfo *root, RelOptInfo *inner, Path *path, BatchInner *
 		return false;
 	scan = batch_below(limit->subpath);
 	match->scan = (IndexPath *) scan;
-	if (!IsA(scan, IndexPath) || scan->pathtype != T_IndexScan ||
-		!ecp_match_is_ours(match->scan->indexinfo) || scan->param_info != NULL ||
+	if (!ecp_match_is_scan(scan) || scan->pathtype != T_IndexScan ||
+		scan->param_info != NULL ||
 		list_length(match->scan->indexorderbys) != 1 ||
 		!batch_conditions_fit(match->scan, inner->subplan_params))
 		return false;

@@ -173,7 +173,5 @@ ecp_path_is_joined(const Path *path)
 	if (!IsA(path, NestPath))
 		return false;
 	inner = ((const JoinPath *) path)->innerjoinpath;
-	return IsA(inner, IndexPath) &&
-		ecp_match_is_ours(((const IndexPath *) inner)->indexinfo) &&
-		((const IndexPath *) inner)->indexorderbys != NIL;
+	return ecp_match_is_scan(inner) && ((const IndexPath *) inner)->indexorderbys != NIL;
 }

@@ -277,7 +277,6 @@ list_add_path(const EcpJoin *join, const EcpMatch *match, int column,
 	RelOptInfo *other = join->inner;
 	Var		   *values = lsecond(op->args);
 	Var		   *array = copyObject(values);
-	ScalarArrayOpExpr *any = makeNode(ScalarArrayOpExpr);
 	IndexClause *clause = makeNode(IndexClause);
 	RestrictInfo *derived;
 	List	   *clauses = list_copy(match->clauses);
@@ -287,15 +286,9 @@ list_add_path(const EcpJoin *join, const EcpMatch *match, int column,
 
 	array->vartype = get_array_type(values->vartype);
 	array->vartypmod = -1;
-	any->opno = op->opno;
-	any->opfuncid = get_opcode(op->opno);
-	any->useOr = true;
-	any->inputcollid = op->inputcollid;
-	any->args = list_make2(linitial(op->args), array);
-	any->location = -1;
 
 	/* what the join lets through, the condition does */
-	derived = make_simple_restrictinfo(join->root, (Expr *) any);
+	derived = make_simple_restrictinfo(join->root, ecp_condition_any(op, (Node *) array));
 	derived->clause_relids = bms_copy(match->rel->relids);
 	derived->norm_selec = Min(join->rel->rows / Max(match->rel->rows, 1), 1);
 	clause->rinfo = rinfo;

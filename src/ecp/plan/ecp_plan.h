@@ -36,6 +36,9 @@ typedef struct EcpMatch
 
 extern bool ecp_match_is_ours(const IndexOptInfo *index);
 
+/* Is a path a scan of one of our indexes? */
+extern bool ecp_match_is_scan(const Path *path);
+
 /* What the operator class of a key column says; the first is column 0. */
 extern int	ecp_match_class(const IndexOptInfo *index, int column);
 
@@ -73,6 +76,9 @@ extern List *ecp_match_best(List *matches, bool nearest);
  */
 extern Expr *ecp_condition_normal(const EcpMatch *match, Node *node, int column,
 								  Oid *opno);
+
+/* "x operator ANY (array)", of "x operator y". */
+extern Expr *ecp_condition_any(const OpExpr *op, Node *array);
 
 /*
  * What an index can check of a condition, whose first key column is "column",
