@@ -81,8 +81,7 @@ leaf_is_loose(const EcpCompact *compact, const EcpIndexState *state,
 {
 	EcpClusterSize size;
 
-	if (!ecp_cluster_size(compact->index, state, leaf, true, &size))
-		ecp_report_moved(compact->index, leaf->ecpc_blk);
+	ecp_cluster_size(compact->index, state, leaf, true, &size);
 	*nrows = size.nlive;
 	return is_loose(&state->leaf, size.npages, size.nlive + ECP_LEAF_SPARE);
 }
@@ -114,8 +113,6 @@ leaf_is_behind(const EcpCompact *compact, const EcpIndexState *state,
 
 	nruns = ecp_cluster_runs(compact->index, state, 0, leaf->ecpc_blk,
 							 leaf->ecpc_run, InvalidBuffer, &runs);
-	if (nruns < 0)
-		ecp_report_moved(compact->index, leaf->ecpc_blk);
 	*nslots = 0;
 	for (int i = 0; i < nruns; i++)
 	{

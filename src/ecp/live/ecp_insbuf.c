@@ -113,8 +113,7 @@ buffer_sizes(Relation index, const EcpIndexState *state,
 		const EcpChildData *child = &node->children[members[i]];
 
 		CHECK_FOR_INTERRUPTS();
-		if (!ecp_cluster_size(index, state, child, false, &sizes[i]))
-			ecp_report_moved(index, child->ecpc_blk);
+		ecp_cluster_size(index, state, child, false, &sizes[i]);
 	}
 	return sizes;
 }
@@ -143,10 +142,9 @@ buffer_flush(Relation index, EcpChildData *ref, uint64 run, bool keep,
 
 		CHECK_FOR_INTERRUPTS();
 		flush.buffer = buffer_find(node, run);
-		if (flush.buffer < 0 ||
-			!ecp_cluster_size(index, &state, &node->children[flush.buffer],
-							  false, &size))
+		if (flush.buffer < 0)
 			return false;
+		ecp_cluster_size(index, &state, &node->children[flush.buffer], false, &size);
 		flush.nmembers = buffer_members(&state, node, flush.buffer, &members);
 
 		/* each cluster may become two, with a buffer; the rows may need more */
@@ -196,8 +194,7 @@ buffer_next(Relation index, const EcpIndexState *state,
 	}
 	if (next < 0)
 		return -1;
-	if (!ecp_cluster_size(index, state, &node->children[next], true, &size))
-		ecp_report_moved(index, node->children[next].ecpc_blk);
+	ecp_cluster_size(index, state, &node->children[next], true, &size);
 	*nrows = size.nlive;
 	return next;
 }
@@ -371,9 +368,9 @@ ecp_insbuf_flush_full(Relation index, Relation heap, const void *prepared)
 		return;
 	node = buffer_read_node(index, &ref, &state);
 	which = buffer_find(node, run);
-	if (which < 0 ||
-		!ecp_cluster_size(index, &state, &node->children[which], true, &size))
+	if (which < 0)
 		ecp_report_moved(index, ref.ecpc_blk);
+	ecp_cluster_size(index, &state, &node->children[which], true, &size);
 	ecp_node_image_free(node);
 	if (size.nlive < ecp_insbuf_plan_limit(index, &state, nmembers))
 		return;					/* another process has flushed it */

@@ -434,7 +434,7 @@ insert_wait(Relation index, const EcpIndexState *state,
 											 leaf->ecpc_run, InvalidBuffer,
 											 &runs);
 
-		if (nruns <= 0 || (runs[0].header.ecpr_flags & ECP_RUN_RETIRED) != 0)
+		if (nruns == 0 || (runs[0].header.ecpr_flags & ECP_RUN_RETIRED) != 0)
 			ecp_report_moved(index, leaf->ecpc_blk);
 		for (int r = 0; r < nruns; r++)
 		{

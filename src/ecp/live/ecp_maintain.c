@@ -260,8 +260,7 @@ ecp_maintain_full_leaf(Relation index, const void *prepared)
 		ecp_meta_read_state(index, &state);
 		if (!target_nearest(index, &state, prepared, &target, &leaf))
 			return;
-		if (!ecp_cluster_size(index, &state, &leaf, true, &size))
-			ecp_report_moved(index, leaf.ecpc_blk);
+		ecp_cluster_size(index, &state, &leaf, true, &size);
 		if (size.nlive < ecp_limits_leaf_rows(&state))
 			return;				/* another process has split it */
 		if (target.parent && !node_has_room(&state, target.parent))
@@ -326,11 +325,10 @@ leaf_decide(Relation index, const EcpIndexState *state,
 	target->nold = 1;
 	target->which[0] = i;
 
-	if (!ecp_cluster_size(index, state, leaf, false, &size))
-		ecp_report_moved(index, leaf->ecpc_blk);
+	ecp_cluster_size(index, state, leaf, false, &size);
 	if (size.nslots <= limit && size.nruns <= ECP_FOLD_RUNS && !size.has_holes)
 		return false;
-	(void) ecp_cluster_size(index, state, leaf, true, &size);
+	ecp_cluster_size(index, state, leaf, true, &size);
 
 	if (size.nlive > limit)
 	{
@@ -354,9 +352,8 @@ leaf_decide(Relation index, const EcpIndexState *state,
 		int			sibling = nearest_sibling(state, node, i);
 		EcpClusterSize other;
 
-		if (!ecp_cluster_size(index, state, &node->children[sibling], true,
-							  &other))
-			ecp_report_moved(index, node->children[sibling].ecpc_blk);
+		ecp_cluster_size(index, state, &node->children[sibling], true,
+						 &other);
 		if (size.nlive + other.nlive <= limit - limit / 4)
 		{
 			target->nold = 2;

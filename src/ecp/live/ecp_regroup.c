@@ -167,8 +167,7 @@ leaf_has_shrunk(Relation index, const EcpIndexState *state,
 {
 	if (!size->has_holes)
 		return false;
-	if (!ecp_cluster_size(index, state, leaf, true, size))
-		ecp_report_moved(index, leaf->ecpc_blk);
+	ecp_cluster_size(index, state, leaf, true, size);
 	return size->nlive * ECP_REGROUP_LOST <
 		Min(size->nrows_had, state->meta.ecpm_leaf_target);
 }
@@ -191,8 +190,7 @@ group_todo(Relation index, const EcpIndexState *state,
 		if (leaf->ecpc_run >= pass->before)
 			continue;
 		ecp_vacuum_delay_point();
-		if (!ecp_cluster_size(index, state, leaf, false, &size))
-			ecp_report_moved(index, leaf->ecpc_blk);
+		ecp_cluster_size(index, state, leaf, false, &size);
 		if (pass->shrunk && !leaf_has_shrunk(index, state, leaf, &size))
 			continue;
 		todo->nrows[i] = pass->shrunk ? size.nlive : size.nslots;
@@ -335,8 +333,7 @@ node_has_shrunk(Relation index, const EcpIndexState *state,
 		uint32		nrows;
 
 		ecp_vacuum_delay_point();
-		if (!ecp_cluster_size(index, state, &node->children[i], true, &size))
-			ecp_report_moved(index, node->children[i].ecpc_blk);
+		ecp_cluster_size(index, state, &node->children[i], true, &size);
 		nrows = Min(size.nrows_had, state->meta.ecpm_leaf_target);
 		had += nrows;
 		lost += nrows - Min(size.nlive, nrows);

@@ -313,7 +313,7 @@ replace_catch_up(EcpReplace *r, Buffer *heads)
 
 	r->old.rows.npages = 0;
 	for (int i = 0; i < r->old.n; i++)
-		(void) ecp_replace_plan_copy(r, &r->old.children[i], heads[i]);
+		ecp_replace_plan_copy(r, &r->old.children[i], heads[i]);
 	r->npages_retired = r->old.rows.npages;
 	r->nlate = r->old.rows.nrows - first;
 	for (int row = first; row < r->old.rows.nrows; row++)
@@ -448,7 +448,7 @@ replace_close(EcpReplace *r, EcpPublish *publish)
 		CHECK_FOR_INTERRUPTS();
 		head = ecp_run_lock(r->index, old->children[i].ecpc_blk,
 							old->children[i].ecpc_run);
-		(void) ecp_replace_plan_copy(r, &old->children[i], head);
+		ecp_replace_plan_copy(r, &old->children[i], head);
 		ecp_xlog_close(r->index, head);
 		UnlockReleaseBuffer(head);
 		ECP_STOP_POINT("group-close");

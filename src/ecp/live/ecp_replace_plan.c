@@ -57,22 +57,21 @@ ecp_replace_plan_slots(const EcpGeometry *geo, int level, int n, uint32 spare)
 
 /*
  * Append the rows of a leaf that are not copied yet, and prepare them for
- * comparison with leaders.  Returns false if the leaf is gone.
+ * comparison with leaders.
  */
-bool
+void
 ecp_replace_plan_copy(EcpReplace *r, const EcpChildData *leaf, Buffer held)
 {
 	const EcpMetaPageData *meta = &r->state.meta;
 	EcpReplaceOld *old = &r->old;
 	int			first = old->rows.nrows;
 
-	if (!ecp_cluster_rows_read(r->index, &r->state, leaf->ecpc_blk, leaf->ecpc_run,
-							   held, &old->rows))
-		return false;
+	ecp_cluster_rows_read(r->index, &r->state, leaf->ecpc_blk, leaf->ecpc_run, held,
+						  &old->rows);
 	if (EcpRowsArePrepared(meta))
 	{
 		old->prepared = old->rows.vectors;
-		return true;
+		return;
 	}
 	if (old->prepared_max < old->rows.max)
 	{
@@ -89,7 +88,6 @@ ecp_replace_plan_copy(EcpReplace *r, const EcpChildData *leaf, Buffer held)
 		if (!ecp_prepare_row(meta, old->rows.vectors + i * old->rows.stride, prepared))
 			memset(prepared, 0, r->state.node.vec_bytes);
 	}
-	return true;
 }
 
 /* Replace these children of the parent, or the root. */
@@ -130,8 +128,7 @@ plan_copy_old(EcpReplace *r)
 	for (int i = 0; i < old->n; i++)
 	{
 		old->first[i] = old->rows.nrows;
-		if (!ecp_replace_plan_copy(r, &old->children[i], InvalidBuffer))
-			ecp_report_moved(r->index, old->children[i].ecpc_blk);
+		ecp_replace_plan_copy(r, &old->children[i], InvalidBuffer);
 	}
 	old->first[old->n] = old->rows.nrows;
 	return old->rows.nrows;
@@ -355,10 +352,7 @@ plan_add_rows(EcpReplace *r)
 
 	ECP_STOP_POINT("group-divided");
 	for (int i = 0; i < old->n; i++)
-	{
-		if (!ecp_replace_plan_copy(r, &old->children[i], InvalidBuffer))
-			ecp_report_moved(r->index, old->children[i].ecpc_blk);
-	}
+		ecp_replace_plan_copy(r, &old->children[i], InvalidBuffer);
 	places = palloc_extended(mul_size(old->rows.nrows - first + 1,
 									  sizeof(EcpNewRun *)), MCXT_ALLOC_HUGE);
 	for (int row = first; row < old->rows.nrows; row++)
@@ -709,8 +703,7 @@ plan_flush(EcpReplace *r)
 
 	Assert(flush->buffer >= r->target->parent->nchildren);
 	Assert(r->kind == ECP_REPLACE_GROUP);
-	if (!ecp_replace_plan_copy(r, buffer, InvalidBuffer))
-		ecp_report_moved(r->index, buffer->ecpc_blk);
+	ecp_replace_plan_copy(r, buffer, InvalidBuffer);
 	plan.nrows = r->old.rows.nrows;
 	if (plan.nrows == 0)
 		return false;
@@ -720,10 +713,7 @@ plan_flush(EcpReplace *r)
 	flush_assign(r, &plan);
 	flush_choose(r, &plan);
 	for (int i = 0; i < r->old.n - 1; i++)	/* the last one is the buffer */
-	{
-		if (!ecp_replace_plan_copy(r, &r->old.children[i], InvalidBuffer))
-			ecp_report_moved(r->index, r->old.children[i].ecpc_blk);
-	}
+		ecp_replace_plan_copy(r, &r->old.children[i], InvalidBuffer);
 	flush_divide(r, &plan);
 	return true;
 }

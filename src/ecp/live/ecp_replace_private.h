@@ -103,7 +103,7 @@ typedef struct EcpReplace
 /* ---- ecp_replace_plan.c ---- */
 
 extern bool ecp_replace_plan(EcpReplace *r);
-extern bool ecp_replace_plan_copy(EcpReplace *r, const EcpChildData *leaf,
+extern void ecp_replace_plan_copy(EcpReplace *r, const EcpChildData *leaf,
 								  Buffer held);
 
 #endif							/* ECP_REPLACE_PRIVATE_H */

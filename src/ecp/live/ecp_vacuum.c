@@ -122,8 +122,6 @@ vacuum_leaf(EcpVacuum *vacuum, BlockNumber blk, uint64 run_id)
 
 	nruns = ecp_cluster_runs(vacuum->index, &vacuum->state, 0, blk, run_id,
 							 InvalidBuffer, &runs);
-	if (nruns < 0)
-		ecp_report_moved(vacuum->index, blk);
 	for (int r = 0; r < nruns; r++)
 	{
 		uint32		hint = PG_UINT32_MAX;
@@ -152,34 +150,14 @@ vacuum_leaf(EcpVacuum *vacuum, BlockNumber blk, uint64 run_id)
 static void
 vacuum_present(EcpVacuum *vacuum)
 {
-	EcpMetaPageData *meta = &vacuum->state.meta;
-	List	   *nodes;
-	ListCell   *lc;
+	EcpLeaves	leaves;
 
 	vacuum->counting = true;
-	if (EcpIndexIsEmpty(&vacuum->state))
-		return;
-	if (meta->ecpm_root_level == 0)
-	{
-		vacuum_leaf(vacuum, meta->ecpm_root.ecpc_blk,
-					meta->ecpm_root.ecpc_run);
-		return;
-	}
-
-	nodes = ecp_node_collect(vacuum->index, &vacuum->state, 1);
-	foreach(lc, nodes)
-	{
-		EcpNodeRef *ref = lfirst(lc);
-		EcpNodeImage *node;
-
-		node = ecp_node_read(vacuum->index, &vacuum->state, 1,
-							 ref->child.ecpc_blk, ref->child.ecpc_run, false);
-		for (int i = 0; i < node->nchildren + node->nbuffers; i++)
-			vacuum_leaf(vacuum, node->children[i].ecpc_blk,
-						node->children[i].ecpc_run);
-		ecp_node_image_free(node);
-	}
-	list_free_deep(nodes);
+	ecp_leaves_collect(vacuum->index, &vacuum->state, &leaves);
+	for (int i = 0; i < leaves.n; i++)
+		vacuum_leaf(vacuum, leaves.refs[i].child.ecpc_blk,
+					leaves.refs[i].child.ecpc_run);
+	pfree(leaves.refs);
 }
 
 static void

@@ -290,8 +290,6 @@ check_cluster(EcpCheck *check, int level, BlockNumber blk, uint64 run_id,
 
 	nruns = ecp_cluster_runs(check->index, &check->state, level, blk, run_id,
 							 InvalidBuffer, &runs);
-	if (nruns < 0)
-		ecp_report_moved(check->index, blk);
 	if (level > 0 && nruns > 1)
 		ecp_report_corrupt(check->index, blk, "A node must be one run.");
 	for (int r = 0; r < nruns; r++)

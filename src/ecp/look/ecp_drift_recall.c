@@ -92,8 +92,6 @@ recall_take(EcpDriftRecall *recall, const EcpLeafRef *ref, int n)
 	int			nruns = ecp_cluster_runs(knn->index, state, 0, leaf->ecpc_blk,
 										 leaf->ecpc_run, InvalidBuffer, &runs);
 
-	if (nruns < 0)
-		ecp_report_moved(knn->index, leaf->ecpc_blk);
 	for (int r = 0; r < nruns; r++)
 		npages += runs[r].header.ecpr_hw_page;
 	for (int tries = n * DRIFT_TRIES; npages > 0 && n > 0 && tries > 0; tries--)

@@ -196,8 +196,6 @@ clusters_put(EcpClusterRows *rows, Relation index, const EcpIndexState *state,
 	int			nruns = ecp_cluster_runs(index, state, 0, child->ecpc_blk,
 										 child->ecpc_run, InvalidBuffer, &runs);
 
-	if (nruns < 0)
-		ecp_report_moved(index, child->ecpc_blk);
 	for (int r = 0; r < nruns; r++)
 		nslots += runs[r].header.ecpr_nslots;
 	items = palloc_extended(mul_size(nslots, sizeof(ItemPointerData)), MCXT_ALLOC_HUGE);

@@ -188,8 +188,7 @@ stats_pass(Relation index, EcpIndexState *state, EcpStats *stats,
 		bool		counted = ecp_drift_recall_counted(*recall, &ref->child, &nrows);
 		EcpClusterSize size;
 
-		if (!ecp_cluster_size(index, state, &ref->child, !counted, &size))
-			ecp_report_moved(index, ref->child.ecpc_blk);
+		ecp_cluster_size(index, state, &ref->child, !counted, &size);
 		if (counted)
 			size.nlive = nrows;
 		stats_add(stats, ref, &size);

@@ -25,8 +25,7 @@ typedef struct EcpRowSetRun
 
 /*
  * All runs that the cluster whose head is given has at state's version, as a
- * palloc'd array.  Returns their number, or -1 if the head's blocks belong to
- * another run now.
+ * palloc'd array.  Returns their number.
  */
 int
 ecp_cluster_runs(Relation index, const EcpIndexState *state, int level,
@@ -49,11 +48,7 @@ ecp_cluster_runs(Relation index, const EcpIndexState *state, int level,
 		}
 		r = &(*runs)[n];
 		if (!ecp_run_read(index, state, level, blk, run, held, r))
-		{
-			if (n == 0)
-				return -1;
 			ecp_report_moved(index, blk);
-		}
 
 		/* run ids grow along the list, so that it cannot be a ring */
 		if (r->header.ecpr_head_run != head_run ||
@@ -86,9 +81,9 @@ run_rows(const EcpRunHeaderData *header, const EcpGeometry *geo,
 
 /*
  * Runs, slots and pages of a leaf; live rows if count_live (reads all entry
- * pages).  Returns false if the head's blocks belong to another run now.
+ * pages).
  */
-bool
+void
 ecp_cluster_size(Relation index, const EcpIndexState *state,
 				 const EcpChildData *child, bool count_live,
 				 EcpClusterSize *size)
@@ -99,8 +94,6 @@ ecp_cluster_size(Relation index, const EcpIndexState *state,
 	memset(size, 0, sizeof(EcpClusterSize));
 	size->nruns = ecp_cluster_runs(index, state, 0, child->ecpc_blk,
 								   child->ecpc_run, InvalidBuffer, &runs);
-	if (size->nruns < 0)
-		return false;
 	for (int r = 0; r < size->nruns; r++)
 	{
 		size->nslots += runs[r].header.ecpr_nslots;
@@ -129,7 +122,6 @@ ecp_cluster_size(Relation index, const EcpIndexState *state,
 		}
 	}
 	pfree(runs);
-	return true;
 }
 
 /* Page 0 of a cluster in a list that is linked by blocks only. */
@@ -318,9 +310,9 @@ rows_add_page(Relation index, const EcpGeometry *geo, const EcpRun *run,
  *
  * The maintenance lock is held: rows come but none goes, so that reading
  * twice gives all of them, each once.  "held" may be the locked head.
- * Pages are added to rows->npages.  Returns false if the head's blocks belong to another run now.
+ * Pages are added to rows->npages.
  */
-bool
+void
 ecp_cluster_rows_read(Relation index, const EcpIndexState *state, BlockNumber blk,
 					  uint64 run, Buffer held, EcpRowSet *rows)
 {
@@ -331,8 +323,6 @@ ecp_cluster_rows_read(Relation index, const EcpIndexState *state, BlockNumber bl
 
 	Assert(rows->stride >= state->leaf.row_bytes);
 	nruns = ecp_cluster_runs(index, state, 0, blk, run, held, &runs);
-	if (nruns < 0)
-		return false;
 	for (int r = 0; r < nruns; r++)
 	{
 		EcpRowSetRun *known = rows_run(rows, &runs[r], geo);
@@ -346,5 +336,4 @@ ecp_cluster_rows_read(Relation index, const EcpIndexState *state, BlockNumber bl
 		}
 	}
 	pfree(runs);
-	return true;
 }

@@ -226,7 +226,7 @@ typedef struct EcpClusterSize
 extern int	ecp_cluster_runs(Relation index, const EcpIndexState *state,
 							 int level, BlockNumber blk, uint64 run,
 							 Buffer held, EcpRun **runs);
-extern bool ecp_cluster_size(Relation index, const EcpIndexState *state,
+extern void ecp_cluster_size(Relation index, const EcpIndexState *state,
 							 const EcpChildData *child, bool count_live,
 							 EcpClusterSize *size);
 extern void ecp_cluster_retired_read(Relation index, const EcpIndexState *state,
@@ -238,7 +238,7 @@ extern bool ecp_cluster_retired_next(Relation index, const EcpIndexState *state,
 extern void ecp_cluster_written_read(Relation index, const EcpIndexState *state,
 									 BlockNumber blk, EcpRun *out);
 extern void ecp_cluster_rows_init(EcpRowSet *rows, const EcpIndexState *state);
-extern bool ecp_cluster_rows_read(Relation index, const EcpIndexState *state,
+extern void ecp_cluster_rows_read(Relation index, const EcpIndexState *state,
 								  BlockNumber blk, uint64 run, Buffer held,
 								  EcpRowSet *rows);
 

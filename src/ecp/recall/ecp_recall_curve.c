@@ -198,8 +198,7 @@ curve_count_rows(EcpRecallCurve *curve)
 		EcpChildData *cluster = &curve->clusters[c];
 		EcpClusterSize size;
 
-		if (!ecp_cluster_size(curve->index, curve->state, cluster, true, &size))
-			ecp_report_moved(curve->index, cluster->ecpc_blk);
+		ecp_cluster_size(curve->index, curve->state, cluster, true, &size);
 		cluster->ecpc_nrows = size.nlive;
 	}
 }
