@@ -50,7 +50,7 @@ MODULE_big = ecp
 # are two copies of that, which must not have state in common (src/README,
 # "Two libraries").
 STORAGE_SOURCES = $(wildcard src/ecp_storage_module.c $(patsubst %,src/device/%/*.c,measure plan place stream))
-SHARED_SOURCES = $(wildcard src/device/cost/*.c) $(patsubst %,src/base/%.c,block_stream core_dsm shards stop_point user_index wait_event)
+SHARED_SOURCES = $(wildcard src/device/cost/*.c) $(patsubst %,src/base/%.c,block_stream core_dsm stop_point user_index wait_event)
 SOURCES = $(filter-out $(STORAGE_SOURCES),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 OBJS = $(SOURCES:.c=.o)
 STORAGE_OBJS = $(STORAGE_SOURCES:.c=.o) $(SHARED_SOURCES:.c=.o)

@@ -111,7 +111,6 @@ struct EcpTeam
 	int			nworkers;
 	const char *memory_setting; /* that bounds what is shared */
 	bool		told_short;
-	bool		dismissed;
 };
 
 /*
@@ -134,11 +133,7 @@ extern bool ecp_team_create(EcpTeam *team, const char *entry, int nworkers,
  */
 extern void ecp_team_launch(EcpTeam *team, bool all);
 
-/*
- * The backend: end the workers.  What was shared with them is there up to
- * ecp_team_end(), which does it if it has not been done.
- */
-extern void ecp_team_dismiss(EcpTeam *team);
+/* The backend: end the workers, and what was shared with them. */
 extern void ecp_team_end(EcpTeam *team);
 
 /* A worker: find what the backend made, and do tasks until it ends the team. */
@@ -171,7 +166,7 @@ extern uint64 ecp_team_count_rows(EcpTeam *team, uint64 rows);
 extern double ecp_team_cpu_s(const EcpTeam *team);
 extern double ecp_team_process_cpu_s(void);
 
-/* index_team.c: the backend and the parallel workers that build an index */
+/* The backend and the parallel workers that build an index */
 
 /* In shared memory: the beginning of a larger struct. */
 typedef struct EcpIndexTeamShared
@@ -233,7 +228,7 @@ extern void ecp_index_team_add(EcpTeam *team, double heap_tuples,
 extern void ecp_index_team_sums(EcpTeam *team, IndexInfo *info,
 								double *heap_tuples, double *index_tuples);
 
-/* index_team.c: how many parallel workers an index build asks for */
+/* How many parallel workers an index build asks for */
 
 /*
  * Workers for a build.  As for a btree, the table's parallel_workers,

@@ -14,21 +14,26 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/skey.h"
+#include "access/stratnum.h"
 #include "access/table.h"
 #include "access/xlog.h"
 #include "base/compat.h"
-#include "base/shards.h"
 #include "base/user_index.h"
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
+#include "commands/extension.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/float.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 
 static void
 report_kind(const char *name, const EcpIndexKind *kind, char relkind)
@@ -365,4 +370,52 @@ ecp_user_row(FunctionCallInfo fcinfo, int n, const Datum *values,
 		elog(ERROR, "return type must be a row type of %d columns", n);
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
 											 (Datum *) values, (bool *) nulls));
+}
+
+/* ---- tables that Citus distributes ---- */
+
+/*
+ * Citus keeps them in its catalog pg_dist_partition, on all nodes.
+ */
+
+bool
+ecp_shards_possible(void)
+{
+	return OidIsValid(get_extension_oid("citus", true));
+}
+
+bool
+ecp_shards_exist(Oid table)
+{
+	Oid			catalog = get_relname_relid("pg_dist_partition",
+											PG_CATALOG_NAMESPACE);
+	Oid			unique;
+	Relation	rel;
+	ScanKeyData key;
+	SysScanDesc scan;
+	bool		found;
+
+	if (!OidIsValid(catalog) || !ecp_shards_possible())
+		return false;
+	unique = get_relname_relid("pg_dist_partition_logical_relid_index",
+							   PG_CATALOG_NAMESPACE);
+	ScanKeyInit(&key, get_attnum(catalog, "logicalrelid"),
+				BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(table));
+	rel = table_open(catalog, AccessShareLock);
+	scan = systable_beginscan(rel, unique, OidIsValid(unique), NULL, 1, &key);
+	found = HeapTupleIsValid(systable_getnext(scan));
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
+void
+ecp_shards_refuse(Oid table)
+{
+	if (ecp_shards_exist(table))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("table \"%s\" is distributed", get_rel_name(table)),
+				 errdetail("Its rows are in shards, which Citus places on its nodes."),
+				 errhint("Call the function for each shard by run_command_on_shards().")));
 }

@@ -99,6 +99,23 @@ extern const char **ecp_user_array_name(ArrayType *array, const char *what,
 										int least, int most, int *n);
 
 /*
+ * Tables that Citus distributes.  Such a table and its indexes are empty; the rows are
+ * in the tables and indexes of its shards, which are ordinary ones on their nodes.  A
+ * function that is given one refuses it, since it would report on an empty one;
+ * doc/sharding.md has the calls for all shards.  Where the extension citus is absent,
+ * all this is one lookup in a cache.
+ */
+
+/* Whether the database is part of a cluster of Citus. */
+extern bool ecp_shards_possible(void);
+
+/* Whether a table is distributed.  Reference and Citus local tables are, too. */
+extern bool ecp_shards_exist(Oid table);
+
+/* An error if the table is distributed. */
+extern void ecp_shards_refuse(Oid table);
+
+/*
  * render.c: values of a user's columns as text and JSON, without code of the user's.
  */
 
@@ -109,7 +126,7 @@ extern Datum ecp_render_text(Datum value, Oid type);
 extern Datum ecp_render_row(TupleDesc desc, const Datum *values,
 							const bool *nulls);
 
-/* condition.c: conditions on a table's columns that users give as texts */
+/* policy_scan.c: conditions on a table's columns that users give as texts */
 
 /*
  * Add an open table to what a query reads, without its children, and return the
@@ -118,18 +135,16 @@ extern Datum ecp_render_row(TupleDesc desc, const Datum *values,
  */
 extern Node *ecp_condition_parse(ParseState *pstate, Relation rel,
 								 const char *text);
-extern PlannedStmt *ecp_condition_plan(Relation rel, Query *query,
-									   const char *text);
 
 /*
- * policy_scan.c: the rows of a table that row-level security lets the current user see.
+ * The same: the rows of a table that row-level security lets the current user see.
  */
 
 typedef struct EcpPolicyScan EcpPolicyScan;
 
 /*
  * Begin to read the TIDs of an open table's rows as the current user.  The table's
- * children are left out, and with a condition (condition.c) the rows for which it is not
+ * children are left out, and with a condition the rows for which it is not
  * true.
  */
 extern EcpPolicyScan *ecp_policy_scan_begin(Relation rel, Snapshot snapshot,

@@ -105,7 +105,7 @@ pass_leaf(BuildState *state, IndexTuple high)
 	if (state->tree)
 		betree_build_tree_add_leaf(state->tree, high, state->leaf, state->used);
 	else
-		betree_build_team_send(state->sort.team, high, state->leaf, state->used);
+		betree_build_sort_send(state->sort.team, high, state->leaf, state->used);
 	state->last_item = NULL;
 	state->nitems = 0;
 	state->space = 0;
@@ -272,7 +272,7 @@ write_leaves(BetreeBuildTeam *team, int built_width)
 	tree = betree_build_tree_begin(&bt, MAIN_FORKNUM, built_width);
 	do
 	{
-		betree_build_team_receive(team, &high, &items, &bytes);
+		betree_build_sort_receive(team, &high, &items, &bytes);
 		betree_build_tree_add_leaf(tree, high, items, bytes);
 	} while (BetreePivotGetNatts(high) != BETREE_NATTS_PLUSINF);
 	betree_build_tree_end(tree);
@@ -290,7 +290,7 @@ betree_build_load_task(EcpTeam *team, const void *args, char **memories)
 
 	if (!IsParallelWorker())
 		pack_leaves((BuildState *) build_team->load);
-	else if (betree_build_team_writes())
+	else if (betree_build_sort_writes())
 		write_leaves(build_team, *(const int *) args);
 	else
 		team->leave = true;

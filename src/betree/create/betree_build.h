@@ -22,7 +22,7 @@ extern IndexBuildResult *betreebuild(Relation heap, Relation index,
 extern void betreebuildempty(Relation index);
 extern char *betreebuildphasename(int64 phasenum);
 
-/* betree_build_team.c: the processes that build an index */
+/* betree_build_sort.c: the processes that build an index */
 
 /* One process's view */
 typedef struct BetreeBuildTeam
@@ -32,35 +32,20 @@ typedef struct BetreeBuildTeam
 	void	   *load;			/* the backend only: the task's state */
 } BetreeBuildTeam;
 
-/* The backend: workers, as many as the server has and wants to give, or NULL */
-extern BetreeBuildTeam *betree_build_team_begin(Relation heap, Relation index,
-												IndexInfo *info);
-extern void betree_build_team_end(BetreeBuildTeam *team);
-
-/* What all processes sort to */
-extern Sharedsort *betree_build_team_sort(BetreeBuildTeam *team);
-
-/* What a process has sorted; and the sum of all processes */
-extern void betree_build_team_add(BetreeBuildTeam *team, double heap_tuples,
-								  double index_tuples, double index_bytes);
-extern void betree_build_team_sums(BetreeBuildTeam *team, IndexInfo *info,
-								   double *heap_tuples, double *index_tuples,
-								   double *index_bytes);
-
 /* Is this the process that writes? */
-extern bool betree_build_team_writes(void);
+extern bool betree_build_sort_writes(void);
 
 /*
  * The backend sends the leaves in order, the last one with an infinite upper
  * bound; the process that writes receives them.  What is received is valid until
  * the next.
  */
-extern void betree_build_team_send(BetreeBuildTeam *team, IndexTuple high,
+extern void betree_build_sort_send(BetreeBuildTeam *team, IndexTuple high,
 								   char *items, Size bytes);
-extern void betree_build_team_receive(BetreeBuildTeam *team, IndexTuple *high,
+extern void betree_build_sort_receive(BetreeBuildTeam *team, IndexTuple *high,
 									  char **items, Size *bytes);
 
-/* betree_build_sort.c: the rows of a table in index order */
+/* The same: the rows of a table in index order */
 
 struct BetreeRel;
 struct Tuplesortstate;

@@ -15,11 +15,13 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/stratnum.h"
 #include "access/tableam.h"
 #include "access/tupmacs.h"
 #include "base/compat.h"
+#include "base/team.h"
 #include "betree/create/betree_build.h"
 #include "betree/order/betree_order.h"
 #include "betree/page/betree_page.h"
@@ -29,13 +31,177 @@
 #include "commands/progress.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
 #include "pgstat.h"
+#include "storage/proc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 #include "utils/tuplesort.h"
+
+
+/* ---- the processes of a parallel build, and what they share ---- */
+
+/*
+ * They read and sort the table together.  Then the backend merges what they have
+ * sorted and packs leaves, while the first worker writes them and the nodes above
+ * (betree_build.c); the other workers have left.  The two are joined by a queue of
+ * leaves.
+ */
+
+/*
+ * Queue of packed leaves between the backend and the writer, which stops receiving
+ * while it writes a batch of 32 pages; meanwhile the backend packs twice as many
+ * leaves, or more.
+ */
+#define QUEUE_BYTES		(128 * BLCKSZ)
+
+/* In shared memory, followed by the queue and what the sort shares */
+typedef struct BuildShared
+{
+	EcpIndexTeamShared team;	/* must be first; its mutex protects: */
+	double		index_bytes;
+} BuildShared;
+
+#define BUILD_SHARED_SIZE	BUFFERALIGN(sizeof(BuildShared))
 
 PGDLLEXPORT void betree_build_sort_task(EcpTeam *team, const void *args,
 										char **memories);
+PGDLLEXPORT void betree_build_sort_main(dsm_segment *seg, shm_toc *toc);
+
+static inline shm_mq *
+shared_queue(BetreeBuildTeam *team)
+{
+	return (shm_mq *) ((char *) team->index.team.shared + BUILD_SHARED_SIZE);
+}
+
+static Sharedsort *
+team_sort(BetreeBuildTeam *team)
+{
+	return (Sharedsort *) ((char *) shared_queue(team) + QUEUE_BYTES);
+}
+
+bool
+betree_build_sort_writes(void)
+{
+	return IsParallelWorker() && ParallelWorkerNumber == 0;
+}
+
+/* Fill what is shared before the workers start */
+static void
+share(BetreeBuildTeam *team, int nworkers)
+{
+	dsm_segment *seg = team->index.team.pcxt->seg;
+	shm_mq	   *queue = shm_mq_create(shared_queue(team), QUEUE_BYTES);
+
+	shm_mq_set_sender(queue, MyProc);
+	team->leaves = shm_mq_attach(queue, seg, NULL);
+	tuplesort_initialize_shared(team_sort(team), nworkers + 1, seg);
+}
+
+static BetreeBuildTeam *
+team_begin(Relation heap, Relation index, IndexInfo *info)
+{
+	int			nworkers = ecp_index_workers(heap, index, info, NULL);
+	BetreeBuildTeam *team;
+	Size		bytes = BUILD_SHARED_SIZE + QUEUE_BYTES;
+
+	if (nworkers == 0)
+		return NULL;
+	team = palloc0(sizeof(BetreeBuildTeam));
+	bytes = add_size(bytes, tuplesort_estimate_shared(nworkers + 1));
+	if (ecp_index_team_create(&team->index, "betree_build_sort_main", nworkers,
+							  bytes, heap, index, info))
+	{
+		share(team, nworkers);
+		if (ecp_index_team_launch(&team->index))
+			return team;
+	}
+	pfree(team);
+	return NULL;
+}
+
+/* The entry point of a worker */
+void
+betree_build_sort_main(dsm_segment *seg, shm_toc *toc)
+{
+	BetreeBuildTeam team = {0};
+
+	ecp_index_team_attach(&team.index, toc);
+	tuplesort_attach_shared(team_sort(&team), seg);
+	if (betree_build_sort_writes())
+	{
+		shm_mq_set_receiver(shared_queue(&team), MyProc);
+		team.leaves = shm_mq_attach(shared_queue(&team), seg, NULL);
+	}
+	ecp_team_work(&team.index.team);
+	ecp_index_team_detach(&team.index);
+}
+
+static void
+team_add(BetreeBuildTeam *team, double heap_tuples,
+		 double index_tuples, double index_bytes)
+{
+	BuildShared *shared = (BuildShared *) team->index.team.shared;
+
+	ecp_index_team_add(&team->index.team, heap_tuples, index_tuples,
+					   team->index.info->ii_BrokenHotChain);
+	SpinLockAcquire(&shared->team.mutex);
+	shared->index_bytes += index_bytes;
+	SpinLockRelease(&shared->team.mutex);
+}
+
+static void
+team_sums(BetreeBuildTeam *team, IndexInfo *info,
+		  double *heap_tuples, double *index_tuples,
+		  double *index_bytes)
+{
+	ecp_index_team_sums(&team->index.team, info, heap_tuples, index_tuples);
+	*index_bytes = ((BuildShared *) team->index.team.shared)->index_bytes;
+}
+
+/*
+ * The queue fails only if the process at its other end has.  A worker's error
+ * is on its way to the backend, and a backend's error ends its workers.
+ */
+pg_noreturn static void
+report_lost(BetreeBuildTeam *team)
+{
+	if (!IsParallelWorker())
+		WaitForParallelWorkersToFinish(team->index.team.pcxt);
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("lost connection to a process of an index build")));
+}
+
+void
+betree_build_sort_send(BetreeBuildTeam *team, IndexTuple high, char *items,
+					   Size bytes)
+{
+	bool		last = BetreePivotGetNatts(high) == BETREE_NATTS_PLUSINF;
+	shm_mq_iovec parts[] = {{(char *) high, IndexTupleSize(high)}, {items, bytes}};
+
+	/* what follows it must be aligned */
+	Assert(IndexTupleSize(high) == MAXALIGN(IndexTupleSize(high)));
+
+	if (shm_mq_sendv(team->leaves, parts, lengthof(parts), false, last) != SHM_MQ_SUCCESS)
+		report_lost(team);
+}
+
+void
+betree_build_sort_receive(BetreeBuildTeam *team, IndexTuple *high,
+						  char **items, Size *bytes)
+{
+	Size		size;
+	void	   *data;
+
+	if (shm_mq_receive(team->leaves, &size, &data, false) != SHM_MQ_SUCCESS)
+		report_lost(team);
+	*high = (IndexTuple) data;
+	Assert(size >= IndexTupleSize(*high));
+	*items = (char *) data + IndexTupleSize(*high);
+	*bytes = size - IndexTupleSize(*high);
+}
 
 static void
 report_phase(int phase)
@@ -206,7 +372,7 @@ betree_build_sort_task(EcpTeam *team, const void *args, char **memories)
 	SortCoordinateData coordinate = {
 		.isWorker = true,
 		.nParticipants = -1,
-		.sharedsort = betree_build_team_sort(build_team)
+		.sharedsort = team_sort(build_team)
 	};
 	BetreeBuildSort part = {0};
 	BetreeRel	bt;
@@ -218,8 +384,8 @@ betree_build_sort_task(EcpTeam *team, const void *args, char **memories)
 			  ecp_table_beginscan_parallel(index_team->heap, team->scan));
 	close_sort(&part);
 
-	betree_build_team_add(build_team, part.heap_tuples, part.index_tuples,
-						  part.index_bytes);
+	team_add(build_team, part.heap_tuples, part.index_tuples,
+			 part.index_bytes);
 }
 
 /* Have the team sort the table, and begin to merge its tapes */
@@ -231,13 +397,13 @@ sort_by_team(BetreeBuildSort *sort, IndexInfo *info)
 	int			memory_kb = maintenance_work_mem / nprocesses;
 	SortCoordinateData coordinate = {
 		.nParticipants = nprocesses,
-		.sharedsort = betree_build_team_sort(sort->team)
+		.sharedsort = team_sort(sort->team)
 	};
 
 	ecp_team_run(team, EcpTaskOf(betree_build_sort_task), &memory_kb,
 				 sizeof(memory_kb), 0, 1, NULL, 0);
-	betree_build_team_sums(sort->team, info, &sort->heap_tuples,
-						   &sort->index_tuples, &sort->index_bytes);
+	team_sums(sort->team, info, &sort->heap_tuples,
+			  &sort->index_tuples, &sort->index_bytes);
 	begin_sort(sort, maintenance_work_mem, &coordinate);
 	tuplesort_performsort(sort->state);
 }
@@ -249,7 +415,7 @@ betree_build_sort_begin(BetreeBuildSort *sort, BetreeRel *bt, Relation heap,
 						IndexInfo *info)
 {
 	open_sort(sort, bt, heap, info);
-	sort->team = betree_build_team_begin(heap, bt->rel, info);
+	sort->team = team_begin(heap, bt->rel, info);
 	if (sort->team)
 		sort_by_team(sort, info);
 	else
@@ -317,5 +483,5 @@ betree_build_sort_end(BetreeBuildSort *sort)
 {
 	close_sort(sort);
 	if (sort->team)
-		betree_build_team_end(sort->team);
+		ecp_index_team_end(&sort->team->index);
 }

@@ -26,7 +26,7 @@
 
 #include "base/compat.h"
 #include "base/opclass.h"
-#include "base/shards.h"
+#include "base/user_index.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_am.h"

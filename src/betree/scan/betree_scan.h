@@ -25,16 +25,8 @@ extern void betreemarkpos(IndexScanDesc scan);
 extern void betreerestrpos(IndexScanDesc scan);
 extern bool betreecanreturn(Relation index, int attno);
 
-/* betree_parallel.c: parallel scans */
-
-struct BetreeScanOpaqueData;
-struct BetreeParallelScanData;
-
 extern Size betreeestimateparallelscan(ECP_ESTIMATE_PARALLEL_SCAN_ARGS);
 extern void betreeinitparallelscan(void *target);
 extern void betreeparallelrescan(IndexScanDesc scan);
-extern struct BetreeParallelScanData *betree_parallel_state(IndexScanDesc scan);
-extern bool betree_parallel_next(struct BetreeScanOpaqueData *so, ScanDirection dir,
-								 IndexTuple *from);
 
 #endif							/* BETREE_SCAN_H */

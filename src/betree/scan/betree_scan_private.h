@@ -158,7 +158,7 @@ typedef struct BetreeReader
 	BetreeMessages messages;
 } BetreeReader;
 
-/* What the processes of a parallel scan share, see betree_parallel.c */
+/* What the processes of a parallel scan share, see betree_scan.c */
 typedef struct BetreeParallelScanData *BetreeParallelScan;
 
 /* The scan; what is not in a struct of its own is written by betree_scan.c */

@@ -30,7 +30,6 @@
 #include "utils/snapmgr.h"
 
 #include "base/compat.h"
-#include "base/shards.h"
 #include "base/user_index.h"
 #include "device/place/device_place.h"
 

@@ -38,7 +38,6 @@
 #include "access/stratnum.h"
 #include "access/table.h"
 #include "access/toast_internals.h"
-#include "base/shards.h"
 #include "base/user_index.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"

@@ -37,7 +37,6 @@
 #include <fcntl.h>
 #include <math.h>
 
-#include "base/shards.h"
 #include "catalog/pg_type.h"
 #include "common/pg_prng.h"
 #include "executor/spi.h"

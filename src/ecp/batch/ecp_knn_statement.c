@@ -14,7 +14,7 @@
  *
  * The text is made of the index's definition, which the server itself deparses so that
  * it is parsed again as what it was, of names with their schemas, and of the condition.
- * That is the caller's, and has been parsed by itself before (base/condition.c), so it
+ * That is the caller's, and has been parsed by itself before (base/policy_scan.c), so it
  * is one expression on the columns of the table.  A name can stand for another table
  * when the text is parsed, as a lock does not keep a schema from being renamed: that is
  * found out.

@@ -127,11 +127,6 @@ extern void ecp_maintain_pause(Relation index);
 extern void ecp_maintain_full_leaf(Relation index, const void *prepared);
 extern void ecp_maintain_leaves(Relation index, EcpMaintainCounts *counts);
 
-/* ecp_maintain_index.c: maintenance of a whole index */
-
-extern void ecp_maintain_index(Relation index, Relation heap, bool thorough,
-							   bool train, EcpMaintainCounts *counts);
-
 /* ecp_insbuf.c: creating and flushing insert buffers */
 
 extern void ecp_insbuf_create(Relation index, const void *prepared);
@@ -199,7 +194,5 @@ extern IndexBulkDeleteResult *ecpbulkdelete(IndexVacuumInfo *info,
 											void *callback_state);
 extern IndexBulkDeleteResult *ecpvacuumcleanup(IndexVacuumInfo *info,
 											   IndexBulkDeleteResult *stats);
-extern void ecp_vacuum_measure(Relation index, double rows, double removed,
-							   const EcpMaintainCounts *counts);
 
 #endif							/* ECP_LIVE_H */

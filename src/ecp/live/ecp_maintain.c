@@ -5,7 +5,7 @@
  *	  merged or dropped.
  *
  * Called by inserts that find a cluster full (one split), and by VACUUM's
- * cleanup and ecp_maintain() (ecp_maintain_index.c), with the maintenance lock
+ * cleanup and ecp_maintain() (ecp_vacuum.c), with the maintenance lock
  * held.  ecp_replace.c replaces the clusters.
  *
  * - A leaf with more rows than ecp_limits_leaf_rows() is split by VACUUM, or by

@@ -16,19 +16,25 @@
  * page (KILL) removes the dead rows, whose slots inserts may use at once.
  *
  * amvacuumcleanup frees retired clusters, splits, folds and merges
- * (ecp_maintain_index.c), and gives back the end of the file (ecp_compact.c).
+ * (vacuum_maintain()), and gives back the end of the file (ecp_compact.c).
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "access/xlog.h"
 #include "base/compat.h"
 #include "base/stop_point.h"
+#include "base/user_index.h"
 #include "commands/vacuum.h"
+#include "ecp/define/ecp_define.h"
 #include "ecp/live/ecp_live.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
 #include "ecp/recall/ecp_recall_curve.h"
+#include "fmgr.h"
+#include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -251,17 +257,16 @@ vacuum_measure_is_due(const EcpMetaPageData *meta, double rows,
 }
 
 /*
- * ecp_vacuum_measure
- *		Measure what recall costs if the index has become another since that was
- *		done, or if it was never done.
+ * Measure what recall costs if the index has become another since that was
+ * done, or if it was never done.
  *
  * "rows" are in it now, "removed" were just removed, and "counts" says what was
  * written anew.  Removed rows that do not yet call for a measurement add up.
  * Splits wait meanwhile, some seconds.
  */
-void
-ecp_vacuum_measure(Relation index, double rows, double removed,
-				   const EcpMaintainCounts *counts)
+static void
+vacuum_measure(Relation index, double rows, double removed,
+			   const EcpMaintainCounts *counts)
 {
 	EcpIndexState state;
 	EcpRecallCurveData *data = &state.meta.ecpm_curve;
@@ -288,6 +293,76 @@ ecp_vacuum_measure(Relation index, double rows, double removed,
 	ecp_maintain_lock_release(index);
 }
 
+/* ---- maintenance of a whole index: VACUUM's cleanup, and ecp_maintain() ---- */
+
+PGDLLEXPORT Datum ecp_maintain(PG_FUNCTION_ARGS);
+
+/*
+ * Undo, stamp, purge, flush, split, fold, merge, regroup, compact.
+ *
+ * Waits for the maintenance lock.  VACUUM frees retired pages only if they are
+ * many, then waits for snapshots a while, and trains leaders only where the index
+ * has grown much; "thorough" frees all that it can at once.  "train" trains where
+ * it has grown at all.
+ */
+static void
+vacuum_maintain(Relation index, Relation heap, bool thorough, bool train,
+				EcpMaintainCounts *counts)
+{
+	ecp_maintain_lock_take(index);
+	ecp_replace_undo(index);
+	ecp_purge_stamp(index);
+	counts->purged_pages += ecp_purge(index, heap,
+									  thorough ? ECP_PURGE_FEW | ECP_PURGE_NOW : 0);
+	if (thorough || ecp_options_get(index).buffer_rows == 0)
+		ecp_insbuf_flush_all(index, counts);
+	ecp_regroup_shrunk(index, heap, counts);
+	ecp_maintain_leaves(index, counts);
+	ecp_regroup_train(index, heap, train, thorough, counts);
+	if (!train)
+		ecp_regroup_around_splits(index, counts);
+	counts->purged_pages += ecp_purge(index, heap, ECP_PURGE_NOW |
+									  (thorough ? 0 : ECP_PURGE_WAIT));
+	ecp_compact(index, heap, thorough, counts);
+	ecp_maintain_lock_release(index);
+}
+
+PG_FUNCTION_INFO_V1(ecp_maintain);
+
+/*
+ * ecp_maintain(index regclass): what VACUUM does for the index besides removing
+ * rows, thoroughly.
+ */
+Datum
+ecp_maintain(PG_FUNCTION_ARGS)
+{
+	EcpMaintainCounts counts = {0};
+	EcpUserIndex user;
+	Datum		values[6];
+	bool		nulls[6] = {0};
+
+	if (RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("recovery is in progress"),
+				 errhint("Indexes cannot be maintained during recovery.")));
+
+	ecp_user_index_begin(&user, fcinfo, ShareUpdateExclusiveLock,
+						 &ecp_index_kind);
+	vacuum_maintain(user.index, user.heap, true, true, &counts);
+	vacuum_measure(user.index, ECP_ROWS_UNKNOWN, 0, &counts);
+	ecp_compact_truncate(user.index, DEBUG1, true);
+	ecp_user_index_end(&user);
+
+	values[0] = Int64GetDatum(counts.splits);
+	values[1] = Int64GetDatum(counts.folds);
+	values[2] = Int64GetDatum(counts.merges);
+	values[3] = Int64GetDatum(counts.drops);
+	values[4] = Int64GetDatum(counts.regrouped);
+	values[5] = Int64GetDatum(counts.purged_pages);
+	PG_RETURN_DATUM(ecp_user_row(fcinfo, lengthof(values), values, nulls));
+}
+
 IndexBulkDeleteResult *
 ecpvacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 {
@@ -305,10 +380,10 @@ ecpvacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 		stats->estimated_count = true;
 	}
 
-	ecp_maintain_index(info->index, ecp_vacuum_heap(info), false,
-					   vacuum_has_changed(info->index, stats), &counts);
-	ecp_vacuum_measure(info->index, stats->num_index_tuples,
-					   stats->tuples_removed, &counts);
+	vacuum_maintain(info->index, ecp_vacuum_heap(info), false,
+					vacuum_has_changed(info->index, stats), &counts);
+	vacuum_measure(info->index, stats->num_index_tuples,
+				   stats->tuples_removed, &counts);
 	ecp_compact_truncate(info->index, info->message_level, false);
 	stats->num_pages = RelationGetNumberOfBlocks(info->index);
 	stats->pages_free = stats->num_pages -
