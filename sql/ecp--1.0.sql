@@ -2241,9 +2241,99 @@ CREATE OPERATOR CLASS point_zorder_ops DEFAULT FOR TYPE point
 COMMENT ON OPERATOR CLASS point_zorder_ops USING betree IS
     'Z-order of points, searched by box, circle and ~=';
 
--- for types that have only a btree operator class
+-- For types that have only a btree operator class.  The new one has the name and schema
+-- of its model, joins the family of the name of the model's, which is created with its
+-- first class, and brings the cross-type members whose left type is its own: those that a
+-- search in an index of the class can use.  It is made by the commands that a user would
+-- write, whose privileges are a superuser's.
+--
+-- Citus distributes an index only if its operator class belongs to an extension, which is
+-- then installed on every node.  So in a cluster of Citus the class becomes a member of
+-- its model's extension; pg_dump leaves it out then, as all that an extension makes.
+CREATE FUNCTION _betree_adopt(opclass text, model_oid oid) RETURNS text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	model record;
+	family record;
+	own text;
+	across text;
+	extension name;
+BEGIN
+	SELECT c.*, f.opfname, format('%I.%I', n.nspname, c.opcname) AS class,
+		format('%I.%I', n.nspname, f.opfname) AS family, format_type(c.opcintype, NULL) AS type
+	INTO model
+	FROM pg_opclass AS c JOIN pg_opfamily AS f ON f.oid = c.opcfamily JOIN pg_namespace AS n ON n.oid = c.opcnamespace
+	WHERE c.oid = model_oid;
+	IF NOT FOUND THEN
+		RAISE 'operator class "%" does not exist for access method "btree"', opclass
+			USING ERRCODE = 'undefined_object';
+	ELSIF model.opcnamespace = 'pg_catalog'::regnamespace THEN
+		RAISE 'operator class "%" is already known to access method "betree"', model.opcname
+			USING ERRCODE = 'duplicate_object', DETAIL = 'The extension has a class of the same name for every btree operator class of the system catalog.';
+	ELSIF NOT (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user) THEN
+		RAISE 'must be superuser to create an operator class'
+			USING ERRCODE = 'insufficient_privilege', HINT = 'Ask a superuser to call betree_adopt() in this database.';
+	END IF;
+
+	-- support functions other than comparison, sortsupport and equalimage mean nothing to betree
+	SELECT string_agg(m.item, ', ' ORDER BY m.kind, m.num) FILTER (WHERE m.r = model.opcintype),
+		string_agg(m.item, ', ' ORDER BY m.r, m.kind, m.num) FILTER (WHERE m.r <> model.opcintype)
+	INTO own, across
+	FROM (SELECT o.amoprighttype, 0, o.amopstrategy, format('OPERATOR %s %s', o.amopstrategy, o.amopopr::regoperator)
+		FROM pg_amop AS o
+		WHERE o.amopfamily = model.opcfamily AND o.amoplefttype = model.opcintype
+		UNION ALL
+		SELECT p.amprocrighttype, 1, p.amprocnum, format('FUNCTION %s (%s, %s) %s', p.amprocnum,
+			format_type(p.amproclefttype, NULL), format_type(p.amprocrighttype, NULL), p.amproc::regprocedure)
+		FROM pg_amproc AS p
+		WHERE p.amprocfamily = model.opcfamily AND p.amproclefttype = model.opcintype
+			AND p.amprocnum IN (1, 2, 4)) AS m (r, kind, num, item);
+
+	SELECT f.oid, EXISTS (SELECT FROM pg_amop AS o
+		WHERE o.amopfamily = f.oid AND o.amopstrategy = 1
+			AND o.amoplefttype = model.opcintype AND o.amoprighttype = model.opcintype) AS has_members
+	INTO family
+	FROM pg_opfamily AS f JOIN pg_am AS a ON a.oid = f.opfmethod
+	WHERE a.amname = 'betree' AND f.opfname = model.opfname AND f.opfnamespace = model.opcnamespace;
+	IF family.oid IS NULL THEN
+		EXECUTE format('CREATE OPERATOR FAMILY %s USING betree', model.family);
+	ELSIF family.has_members THEN	-- they came with another class of the family
+		own := concat('STORAGE ', model.type);
+		across := NULL;
+	END IF;
+	EXECUTE format('CREATE OPERATOR CLASS %s %s FOR TYPE %s USING betree FAMILY %s AS %s', model.class,
+		CASE WHEN model.opcdefault THEN 'DEFAULT' END, model.type, model.family, own);
+	IF across IS NOT NULL THEN
+		EXECUTE format('ALTER OPERATOR FAMILY %s USING betree ADD %s', model.family, across);
+	END IF;
+
+	SELECT e.extname INTO extension
+	FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid
+	WHERE d.classid = 'pg_opclass'::regclass AND d.objid = model_oid AND d.deptype = 'e'
+		AND EXISTS (SELECT FROM pg_extension AS c WHERE c.extname = 'citus');
+	IF FOUND THEN
+		EXECUTE format('ALTER EXTENSION %I ADD OPERATOR CLASS %s USING betree', extension, model.class);
+		IF family.oid IS NULL THEN
+			EXECUTE format('ALTER EXTENSION %I ADD OPERATOR FAMILY %s USING betree', extension, model.family);
+		END IF;
+		RAISE NOTICE 'operator class % is on this node only', model.class
+			USING HINT = 'Call betree_adopt() on all nodes, by Citus''s run_command_on_all_nodes().';
+	END IF;
+	RETURN model.class;
+END $$;
+COMMENT ON FUNCTION _betree_adopt(text, oid) IS 'part of betree_adopt(): the class is known';
+
+-- by the caller's search_path
 CREATE FUNCTION betree_adopt(opclass text) RETURNS text
-    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+RETURN _betree_adopt(opclass, (
+	SELECT c.oid
+	FROM pg_opclass AS c JOIN pg_am AS a ON a.oid = c.opcmethod JOIN pg_namespace AS n ON n.oid = c.opcnamespace,
+		pg_catalog.parse_ident(opclass) AS names
+	WHERE a.amname = 'btree' AND c.opcname = names[pg_catalog.cardinality(names)]
+		AND (pg_catalog.cardinality(names) = 1 AND pg_opclass_is_visible(c.oid) OR
+			pg_catalog.cardinality(names) = 2 AND n.nspname = names[1])));
 COMMENT ON FUNCTION betree_adopt(text) IS
     'create a betree operator class from a btree operator class; returns its name';
 

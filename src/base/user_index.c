@@ -379,12 +379,6 @@ ecp_user_row(FunctionCallInfo fcinfo, int n, const Datum *values,
  */
 
 bool
-ecp_shards_possible(void)
-{
-	return OidIsValid(get_extension_oid("citus", true));
-}
-
-bool
 ecp_shards_exist(Oid table)
 {
 	Oid			catalog = get_relname_relid("pg_dist_partition",
@@ -395,7 +389,7 @@ ecp_shards_exist(Oid table)
 	SysScanDesc scan;
 	bool		found;
 
-	if (!OidIsValid(catalog) || !ecp_shards_possible())
+	if (!OidIsValid(catalog) || !OidIsValid(get_extension_oid("citus", true)))
 		return false;
 	unique = get_relname_relid("pg_dist_partition_logical_relid_index",
 							   PG_CATALOG_NAMESPACE);

@@ -106,9 +106,6 @@ extern const char **ecp_user_array_name(ArrayType *array, const char *what,
  * all this is one lookup in a cache.
  */
 
-/* Whether the database is part of a cluster of Citus. */
-extern bool ecp_shards_possible(void);
-
 /* Whether a table is distributed.  Reference and Citus local tables are, too. */
 extern bool ecp_shards_exist(Oid table);
 

@@ -140,7 +140,7 @@ SELECT throws_ok($$ SELECT betree_adopt('"Odd ops"') $$, '42710', NULL,
 	'a class is adopted once');
 SELECT throws_ok($$ SELECT betree_adopt('int8_ops') $$, '42710', NULL,
 	'a class of core is there already');
-SELECT throws_ok($$ SELECT betree_adopt('none such') $$, '42602', NULL,
+SELECT throws_ok($$ SELECT betree_adopt('none such') $$, '22023', NULL,
 	'the argument is an identifier');
 SELECT throws_ok($$ SELECT betree_adopt('none_such') $$, '42704', NULL,
 	'of a class that exists');

@@ -220,6 +220,9 @@ my %arguments = (
 	  "$land, 'a'::text, 'trapped'::name, NULL::name",
 	'ecp_place_target(name, name, double precision, text)' =>
 	  "'q'::name, 'trapped'::name, 100::float8, '1GB'::text",
+	'_betree_adopt(text, oid)' =>
+	  q('citext_ops'::text, (SELECT oid FROM pg_catalog.pg_opclass
+		WHERE opcname OPERATOR(pg_catalog.=) 'citext_ops' AND opcmethod OPERATOR(pg_catalog.=) 403::oid)),
 	'_ecp_build_model(double precision, double precision, double precision, double precision, double precision[], double precision[], double precision[], boolean, boolean, double precision, double precision, double precision, double precision, double precision)'
 	  => '1e6::float8, 132::float8, 0::float8, 1000::float8, '
 	  . "'{1,1,1,1}'::float8[], " x 3
