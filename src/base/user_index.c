@@ -48,13 +48,12 @@ report_kind(const char *name, const EcpIndexKind *kind, char relkind)
 }
 
 /*
- * ecp_user_index_table
- *		The table of the index that is the first argument of a function, if the
- *		caller has this right to it.
+ * The table of the index that is the first argument of a function, if the caller
+ * has this right to it.
  */
-Oid
-ecp_user_index_table(FunctionCallInfo fcinfo, EcpIndexRight right,
-					 const EcpIndexKind *kind)
+static Oid
+user_index_table(FunctionCallInfo fcinfo, EcpIndexRight right,
+				 const EcpIndexKind *kind)
 {
 	Oid			index_oid = PG_GETARG_OID(0);
 	char		relkind = get_rel_relkind(index_oid);
@@ -111,30 +110,31 @@ open_index(Oid index_oid, Oid heap_oid, LOCKMODE lockmode,
 	return index;
 }
 
-/* What CREATE INDEX CONCURRENTLY left behind may have no pages. */
-static void
-check_valid(Relation index)
+/*
+ * ecp_user_index_open
+ *		Open a valid index of this kind and, unless "heap" is NULL, its table, to
+ *		read its pages.  Row security is left to the caller.
+ */
+Relation
+ecp_user_index_open(FunctionCallInfo fcinfo, LOCKMODE lockmode,
+					EcpIndexRight right, const EcpIndexKind *kind,
+					Relation *heap)
 {
+	Oid			heap_oid = user_index_table(fcinfo, right, kind);
+	Relation	index;
+
+	/* the table before its index, as everybody does */
+	if (heap)
+		*heap = table_open(heap_oid, lockmode);
+	index = open_index(PG_GETARG_OID(0), heap_oid, lockmode, kind);
+
+	/* what CREATE INDEX CONCURRENTLY left behind may have no pages */
 	if (!index->rd_index->indisvalid)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index \"%s\" is not valid",
 						RelationGetRelationName(index)),
 				 errhint("Drop it, or REINDEX it.")));
-}
-
-/*
- * ecp_user_index_open
- *		Open a valid index of this kind, to read its pages.
- */
-Relation
-ecp_user_index_open(FunctionCallInfo fcinfo, LOCKMODE lockmode,
-					EcpIndexRight right, const EcpIndexKind *kind)
-{
-	Oid			heap_oid = ecp_user_index_table(fcinfo, right, kind);
-	Relation	index = open_index(PG_GETARG_OID(0), heap_oid, lockmode, kind);
-
-	check_valid(index);
 	return index;
 }
 
@@ -146,33 +146,13 @@ ecp_user_index_open(FunctionCallInfo fcinfo, LOCKMODE lockmode,
 Relation
 ecp_user_index_open_monitored(FunctionCallInfo fcinfo, const EcpIndexKind *kind)
 {
-	Oid			heap_oid = ecp_user_index_table(fcinfo, ECP_INDEX_READ, kind);
+	Oid			heap_oid = user_index_table(fcinfo, ECP_INDEX_READ, kind);
 	Relation	index = open_index(PG_GETARG_OID(0), heap_oid, AccessShareLock, kind);
 
 	if (index->rd_index->indisvalid)
 		return index;
 	index_close(index, AccessShareLock);
 	return NULL;
-}
-
-/*
- * ecp_user_index_open_with_table
- *		Open a valid index of this kind and its table.  Row security is left to
- *		the caller.
- */
-Relation
-ecp_user_index_open_with_table(FunctionCallInfo fcinfo, LOCKMODE lockmode,
-							   EcpIndexRight right, const EcpIndexKind *kind,
-							   Relation *heap)
-{
-	Oid			heap_oid = ecp_user_index_table(fcinfo, right, kind);
-	Relation	index;
-
-	/* the table before its index, as everybody does */
-	*heap = table_open(heap_oid, lockmode);
-	index = open_index(PG_GETARG_OID(0), heap_oid, lockmode, kind);
-	check_valid(index);
-	return index;
 }
 
 /*
@@ -261,8 +241,8 @@ void
 ecp_user_index_begin(EcpUserIndex *user, FunctionCallInfo fcinfo,
 					 LOCKMODE lockmode, const EcpIndexKind *kind)
 {
-	user->index = ecp_user_index_open_with_table(fcinfo, lockmode, ECP_INDEX_OWN,
-												 kind, &user->heap);
+	user->index = ecp_user_index_open(fcinfo, lockmode, ECP_INDEX_OWN, kind,
+									  &user->heap);
 	user->lockmode = lockmode;
 	ecp_become_owner(&user->caller, user->heap);
 }

@@ -49,18 +49,11 @@ typedef struct EcpUserIndex
 	EcpCaller	caller;
 } EcpUserIndex;
 
-extern Oid	ecp_user_index_table(FunctionCallInfo fcinfo, EcpIndexRight right,
-								 const EcpIndexKind *kind);
 extern Relation ecp_user_index_open(FunctionCallInfo fcinfo, LOCKMODE lockmode,
 									EcpIndexRight right,
-									const EcpIndexKind *kind);
+									const EcpIndexKind *kind, Relation *heap);
 extern Relation ecp_user_index_open_monitored(FunctionCallInfo fcinfo,
 											  const EcpIndexKind *kind);
-extern Relation ecp_user_index_open_with_table(FunctionCallInfo fcinfo,
-											   LOCKMODE lockmode,
-											   EcpIndexRight right,
-											   const EcpIndexKind *kind,
-											   Relation *heap);
 extern void ecp_become_owner(EcpCaller *caller, Relation heap);
 extern void ecp_become_caller(const EcpCaller *caller);
 extern List *ecp_indexes_fold(Oid relid);

@@ -36,31 +36,18 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
-/*
- * The same for a function that a query calls for all indexes; false if the index is
- * not valid
- */
+/* Open an index for a function's caller; false if it is monitored and not valid */
 static bool
-open_monitored(FunctionCallInfo fcinfo, BetreeRel *bt)
+open_index(FunctionCallInfo fcinfo, LOCKMODE lockmode, bool monitored, BetreeRel *bt)
 {
-	Relation	index = ecp_user_index_open_monitored(fcinfo, &betree_options_index_kind);
+	Relation	index = monitored ?
+		ecp_user_index_open_monitored(fcinfo, &betree_options_index_kind) :
+		ecp_user_index_open(fcinfo, lockmode, ECP_INDEX_OWN, &betree_options_index_kind,
+							NULL);
 
-	if (index == NULL)
-		return false;
-	betree_rel_open(bt, index);
-	return true;
-}
-
-/* Open an index for a function's caller */
-static Relation
-open_for_inspection(FunctionCallInfo fcinfo, LOCKMODE lockmode, EcpIndexRight right,
-					BetreeRel *bt)
-{
-	Relation	index = ecp_user_index_open(fcinfo, lockmode, right,
-											&betree_options_index_kind);
-
-	betree_rel_open(bt, index);
-	return index;
+	if (index != NULL)
+		betree_rel_open(bt, index);
+	return index != NULL;
 }
 
 static const char *
@@ -106,7 +93,7 @@ betree_metapage_info(PG_FUNCTION_ARGS)
 	bool		nulls[6] = {0};
 	Datum		row;
 
-	if (!open_monitored(fcinfo, &bt))
+	if (!open_index(fcinfo, AccessShareLock, true, &bt))
 		PG_RETURN_NULL();
 	buf = betree_block_read(bt.rel, BETREE_META_BLKNO, BUFFER_LOCK_SHARE, BETREE_META);
 	meta = *BetreePageGetMeta(BufferGetPage(buf));
@@ -129,15 +116,18 @@ Datum
 betree_node_info(PG_FUNCTION_ARGS)
 {
 	BetreeRel	bt;
-	Relation	index = open_for_inspection(fcinfo, AccessShareLock,
-											ECP_INDEX_OWN, &bt);
-	Buffer		buf = read_user_block(&bt, PG_GETARG_INT64(1));
-	Page		page = BufferGetPage(buf);
+	Buffer		buf;
+	Page		page;
 	Datum		values[10] = {0};
 	bool		nulls[10];
 	Datum		row;
 
+	(void) open_index(fcinfo, AccessShareLock, false, &bt);
+	buf = read_user_block(&bt, PG_GETARG_INT64(1));
+	page = BufferGetPage(buf);
 	memset(nulls, true, sizeof(nulls));
+	values[0] = CStringGetTextDatum("new");
+	nulls[0] = false;
 	if (!PageIsNew(page))
 	{
 		BetreePageOpaque opaque = BetreePageGetOpaque(page);
@@ -151,7 +141,7 @@ betree_node_info(PG_FUNCTION_ARGS)
 								  betree_page_nitems(page));
 		values[3] = Int32GetDatum(PageGetExactFreeSpace(page));
 		values[4] = Int64GetDatum(opaque->bteo_seq);
-		nulls[0] = nulls[1] = nulls[2] = nulls[3] = nulls[4] = false;
+		nulls[1] = nulls[2] = nulls[3] = nulls[4] = false;
 		if (opaque->bteo_kind == BETREE_LOG)
 		{
 			values[5] = Int32GetDatum(opaque->bteo_nsorted);
@@ -166,14 +156,9 @@ betree_node_info(PG_FUNCTION_ARGS)
 			nulls[6] = nulls[7] = nulls[8] = nulls[9] = false;
 		}
 	}
-	else
-	{
-		values[0] = CStringGetTextDatum("new");
-		nulls[0] = false;
-	}
 	UnlockReleaseBuffer(buf);
 	row = ecp_user_row(fcinfo, lengthof(values), values, nulls);
-	relation_close(index, AccessShareLock);
+	relation_close(bt.rel, AccessShareLock);
 	PG_RETURN_DATUM(row);
 }
 
@@ -252,11 +237,12 @@ Datum
 betree_page_items(PG_FUNCTION_ARGS)
 {
 	BetreeRel	bt;
-	Relation	index = open_for_inspection(fcinfo, AccessShareLock,
-											ECP_INDEX_OWN, &bt);
-	Buffer		buf = read_user_block(&bt, PG_GETARG_INT64(1));
+	Buffer		buf;
 	PGAlignedBlock copy;
 	int			kind;
+
+	(void) open_index(fcinfo, AccessShareLock, false, &bt);
+	buf = read_user_block(&bt, PG_GETARG_INT64(1));
 
 	/* output functions run without the page's lock */
 	memcpy(copy.data, BufferGetPage(buf), BLCKSZ);
@@ -274,7 +260,7 @@ betree_page_items(PG_FUNCTION_ARGS)
 						 off);
 		}
 	}
-	relation_close(index, AccessShareLock);
+	relation_close(bt.rel, AccessShareLock);
 	return (Datum) 0;
 }
 
@@ -408,7 +394,7 @@ betree_index_stats(PG_FUNCTION_ARGS)
 	bool		nulls[16] = {0};
 	Datum		row;
 
-	if (!open_monitored(fcinfo, &bt))
+	if (!open_index(fcinfo, AccessShareLock, true, &bt))
 		PG_RETURN_NULL();
 	height = betree_descend_height(&bt);
 	betree_block_set_init(&stats.visited, RelationGetNumberOfBlocks(bt.rel));
@@ -457,18 +443,16 @@ Datum
 betree_flush(PG_FUNCTION_ARGS)
 {
 	BetreeRel	bt;
-	Relation	index;
 
 	if (RecoveryInProgress())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("recovery is in progress"),
 				 errhint("Messages cannot be moved during recovery.")));
-	index = open_for_inspection(fcinfo, RowExclusiveLock,
-								ECP_INDEX_OWN, &bt);
-	betree_entry_begin(index);
+	(void) open_index(fcinfo, RowExclusiveLock, false, &bt);
+	betree_entry_begin(bt.rel);
 	betree_drain_all(&bt);
-	betree_entry_end(index);
-	relation_close(index, RowExclusiveLock);
+	betree_entry_end(bt.rel);
+	relation_close(bt.rel, RowExclusiveLock);
 	PG_RETURN_VOID();
 }

@@ -67,21 +67,13 @@ static bool
 find_order(BetreeRel *bt, ScanKey key, ElementOrder *order)
 {
 	int			i = key->sk_attno - 1;
-	RegProcedure proc;
 
 	order->collation = bt->rel->rd_indcollation[i];
 	order->desc = (bt->rel->rd_indoption[i] & INDOPTION_DESC) != 0;
 	order->cmp = bt->cmp[i];
-	if (!OidIsValid(key->sk_subtype) ||
-		key->sk_subtype == bt->rel->rd_opcintype[i])
-		return true;
-	proc = get_opfamily_proc(bt->rel->rd_opfamily[i], key->sk_subtype,
-							 key->sk_subtype, BETREE_ORDER_PROC);
-	if (!RegProcedureIsValid(proc))
-		return false;
-	order->cmp = palloc(sizeof(FmgrInfo));
-	fmgr_info(proc, order->cmp);
-	return true;
+	if (OidIsValid(key->sk_subtype) && key->sk_subtype != bt->rel->rd_opcintype[i])
+		order->cmp = betree_quals_family_cmp(bt, i, key->sk_subtype, key->sk_subtype);
+	return order->cmp != NULL;
 }
 
 /* The elements of an array qual but for NULLs, sorted if possible */

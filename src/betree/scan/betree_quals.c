@@ -38,6 +38,25 @@ typedef struct ColumnQuals
 } ColumnQuals;
 
 /*
+ * betree_quals_family_cmp
+ *		The comparison function of column "i" for these types, palloc'd, or NULL if
+ *		the family has none.
+ */
+FmgrInfo *
+betree_quals_family_cmp(BetreeRel *bt, int i, Oid left, Oid right)
+{
+	RegProcedure proc = get_opfamily_proc(bt->rel->rd_opfamily[i], left, right,
+										  BETREE_ORDER_PROC);
+	FmgrInfo   *result;
+
+	if (!RegProcedureIsValid(proc))
+		return NULL;
+	result = palloc(sizeof(FmgrInfo));
+	fmgr_info(proc, result);
+	return result;
+}
+
+/*
  * betree_quals_cmp
  *		The comparison function (column, argument) of a qual, or NULL if the
  *		family has none for its type.
@@ -49,20 +68,11 @@ betree_quals_cmp(BetreeRel *bt, ScanKey key)
 {
 	int			i = key->sk_attno - 1;
 	Oid			subtype = key->sk_subtype;
-	RegProcedure proc;
-	FmgrInfo   *result;
 
 	if (subtype == InvalidOid || subtype == bt->rel->rd_opcintype[i] ||
 		(key->sk_flags & SK_ISNULL))
 		return bt->cmp[i];
-	proc = get_opfamily_proc(bt->rel->rd_opfamily[i],
-							 bt->rel->rd_opcintype[i], subtype,
-							 BETREE_ORDER_PROC);
-	if (!RegProcedureIsValid(proc))
-		return NULL;
-	result = palloc(sizeof(FmgrInfo));
-	fmgr_info(proc, result);
-	return result;
+	return betree_quals_family_cmp(bt, i, bt->rel->rd_opcintype[i], subtype);
 }
 
 /* The number of a qual's elements; what has no array has one */

@@ -66,6 +66,7 @@ typedef struct BetreeQuals
 	BetreeQualHash hash;
 } BetreeQuals;
 
+extern FmgrInfo *betree_quals_family_cmp(BetreeRel *bt, int i, Oid left, Oid right);
 extern FmgrInfo *betree_quals_cmp(BetreeRel *bt, ScanKey key);
 extern void betree_quals_prepare(BetreeRel *bt, BetreeQuals *quals, IndexScanDesc scan);
 extern bool betree_quals_jump(BetreeRel *bt, BetreeQuals *quals);

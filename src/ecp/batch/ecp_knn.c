@@ -593,8 +593,8 @@ ecp_knn_exact(PG_FUNCTION_ARGS)
 	if (!ecp_knn_result_begin(fcinfo, 3))
 		return (Datum) 0;
 	k = ecp_knn_check_number(PG_GETARG_INT32(2), "k");
-	knn.index = ecp_user_index_open_with_table(fcinfo, AccessShareLock, ECP_INDEX_READ,
-											   &ecp_index_kind, &knn.heap);
+	knn.index = ecp_user_index_open(fcinfo, AccessShareLock, ECP_INDEX_READ,
+									&ecp_index_kind, &knn.heap);
 	knn.condition = ecp_knn_condition(fcinfo, 3);
 	knn.checked = knn.condition != NULL ||
 		check_enable_rls(RelationGetRelid(knn.heap), InvalidOid, false) == RLS_ENABLED;

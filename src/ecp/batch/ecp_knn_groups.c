@@ -272,8 +272,8 @@ ecp_knn_groups(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 	query = PG_GETARG_DATUM(1);
 	k = ecp_knn_check_number(PG_GETARG_INT32(3), "k");
-	index = ecp_user_index_open_with_table(fcinfo, AccessShareLock, ECP_INDEX_READ,
-										   &ecp_index_kind, &heap);
+	index = ecp_user_index_open(fcinfo, AccessShareLock, ECP_INDEX_READ,
+								&ecp_index_kind, &heap);
 	convert = ecp_user_table_conversion(index,
 										get_fn_expr_argtype(fcinfo->flinfo, 1),
 										false);

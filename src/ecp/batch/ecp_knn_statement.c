@@ -226,9 +226,9 @@ ecp_knn_statement_open(EcpKnnStatement *statement, FunctionCallInfo fcinfo,
 					   const char *condition, EcpKnnInput *input)
 {
 	Relation	heap;
-	Relation	index = ecp_user_index_open_with_table(fcinfo, AccessShareLock,
-													   ECP_INDEX_READ,
-													   &ecp_index_kind, &heap);
+	Relation	index = ecp_user_index_open(fcinfo, AccessShareLock,
+											ECP_INDEX_READ,
+											&ecp_index_kind, &heap);
 
 	ecp_knn_input_init(input, index);
 	ecp_meta_read_state(index, &statement->state);

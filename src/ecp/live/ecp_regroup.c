@@ -731,7 +731,7 @@ ecp_misassigned(PG_FUNCTION_ARGS)
 	double		share;
 
 	index = ecp_user_index_open(fcinfo, AccessShareLock, ECP_INDEX_READ,
-								&ecp_index_kind);
+								&ecp_index_kind, NULL);
 
 	ecp_meta_read_state(index, &state);
 	share = ecp_regroup_misassigned(index, &state, Max(PG_GETARG_INT32(1), 1));

@@ -225,30 +225,26 @@ ecp_drift_recall_end(EcpDriftRecall *recall)
 	MemoryContextDelete(recall->context);
 }
 
+static int
+recall_compare_blocks(const void *blk, const void *order)
+{
+	BlockNumber a = *(const BlockNumber *) blk;
+	BlockNumber b = ((const EcpKnnOrder *) order)->blk;
+
+	return a < b ? -1 : a > b;
+}
+
 bool
 ecp_drift_recall_counted(const EcpDriftRecall *recall, const EcpChildData *leaf,
 						 uint32 *nrows)
 {
 	const EcpKnn *knn = &recall->knn;
-	int			low = 0;
-	int			high = knn->shared->nactive;
+	const EcpKnnOrder *found = bsearch(&leaf->ecpc_blk, knn->active, knn->shared->nactive,
+									   sizeof(EcpKnnOrder), recall_compare_blocks);
 
-	while (low < high)
-	{
-		int			middle = (low + high) / 2;
-		const EcpKnnOrder *active = &knn->active[middle];
-
-		if (active->blk == leaf->ecpc_blk)
-		{
-			*nrows = knn->clusters[active->cluster].nlive;
-			return true;
-		}
-		if (active->blk < leaf->ecpc_blk)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return false;
+	if (found != NULL)
+		*nrows = knn->clusters[found->cluster].nlive;
+	return found != NULL;
 }
 
 /* ---- what searches find ---- */

@@ -244,7 +244,7 @@ Datum
 ecp_clusters(PG_FUNCTION_ARGS)
 {
 	Relation	index = ecp_user_index_open(fcinfo, AccessShareLock, ECP_INDEX_OWN,
-											&ecp_index_kind);
+											&ecp_index_kind, NULL);
 	EcpClusterRows rows = {0};
 	EcpLeaves	leaves;
 	EcpIndexState state;
@@ -303,7 +303,7 @@ Datum
 ecp_page_items(PG_FUNCTION_ARGS)
 {
 	Relation	index = ecp_user_index_open(fcinfo, AccessShareLock, ECP_INDEX_OWN,
-											&ecp_index_kind);
+											&ecp_index_kind, NULL);
 	int64		blk = PG_GETARG_INT64(1);
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	PGAlignedBlock copy;

@@ -107,10 +107,10 @@ PG_FUNCTION_INFO_V1(ecp_recall);
 static void
 recall_open(EcpRecall *recall, FunctionCallInfo fcinfo)
 {
-	recall->index = ecp_user_index_open_with_table(fcinfo, AccessShareLock,
-												   ECP_INDEX_READ,
-												   &ecp_index_kind,
-												   &recall->heap);
+	recall->index = ecp_user_index_open(fcinfo, AccessShareLock,
+										ECP_INDEX_READ,
+										&ecp_index_kind,
+										&recall->heap);
 	if (check_enable_rls(RelationGetRelid(recall->heap), InvalidOid,
 						 false) == RLS_ENABLED)
 		ereport(ERROR,
@@ -463,17 +463,22 @@ recall_probes(EcpRecall *recall, ArrayType *array, int *n)
 	return probes;
 }
 
-static int
-recall_check_argument(FunctionCallInfo fcinfo, int argno, const char *name,
-					  int max)
+static void
+recall_check_null(FunctionCallInfo fcinfo, int argno, const char *name)
 {
-	int			value;
-
 	if (PG_ARGISNULL(argno))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("%s must not be NULL", name)));
-	value = PG_GETARG_INT32(argno);
+}
+
+static int
+recall_check_argument(FunctionCallInfo fcinfo, int argno, const char *name,
+					  int max)
+{
+	int			value = PG_GETARG_INT32(argno);
+
+	recall_check_null(fcinfo, argno, name);
 	if (value < 1 || value > max)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -509,17 +514,11 @@ ecp_recall(PG_FUNCTION_ARGS)
 	int		   *probes;
 	int			nprobes;
 
-	if (PG_ARGISNULL(0))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("index must not be NULL")));
+	recall_check_null(fcinfo, 0, "index");
 	recall.k = recall_check_argument(fcinfo, 1, "k", ECP_RECALL_K_MAX);
 	recall.nsamples = recall_check_argument(fcinfo, 3, "samples",
 											ECP_RECALL_SAMPLES_MAX);
-	if (PG_ARGISNULL(4))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("seed must not be NULL")));
+	recall_check_null(fcinfo, 4, "seed");
 	InitMaterializedSRF(fcinfo, 0);
 
 	recall.store = !PG_ARGISNULL(6) && PG_GETARG_BOOL(6);
