@@ -206,9 +206,9 @@ ecp_page_writer_put(EcpPageWriter *writer, BlockNumber blkno, Page page)
 	INSTR_TIME_ACCUM_DIFF(writer->spent, end, start);
 }
 
-static void
-writer_end(EcpPageWriter *writer, bool durable, double *seconds,
-		   uint64 *bytes)
+void
+ecp_page_writer_end(EcpPageWriter *writer, bool durable, double *seconds,
+					uint64 *bytes)
 {
 	instr_time	start;
 	instr_time	end;
@@ -230,16 +230,4 @@ writer_end(EcpPageWriter *writer, bool durable, double *seconds,
 	if (bytes)
 		*bytes = writer->bytes;
 	pfree(writer);
-}
-
-void
-ecp_page_writer_end(EcpPageWriter *writer, double *seconds, uint64 *bytes)
-{
-	writer_end(writer, true, seconds, bytes);
-}
-
-void
-ecp_page_writer_leave(EcpPageWriter *writer, double *seconds, uint64 *bytes)
-{
-	writer_end(writer, false, seconds, bytes);
 }

@@ -40,17 +40,10 @@ extern void ecp_page_writer_put(EcpPageWriter *writer, BlockNumber blkno,
 								Page page);
 
 /*
- * Write what is pending and make the fork durable; *seconds and *bytes, if
- * not NULL, receive the totals.  Frees the writer.
+ * Write what is pending and make the fork durable, unless another writer ends later;
+ * *seconds and *bytes, if not NULL, receive the totals.  Frees the writer.
  */
-extern void ecp_page_writer_end(EcpPageWriter *writer, double *seconds,
-								uint64 *bytes);
-
-/*
- * The same, except that the pages need not be durable yet: the writer that
- * ends after all others makes them so.
- */
-extern void ecp_page_writer_leave(EcpPageWriter *writer, double *seconds,
-								  uint64 *bytes);
+extern void ecp_page_writer_end(EcpPageWriter *writer, bool durable,
+								double *seconds, uint64 *bytes);
 
 #endif							/* PAGE_WRITER_H */

@@ -342,12 +342,6 @@ ecp_team_process_cpu_s(void)
 		(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000000.0;
 }
 
-double
-ecp_team_cpu_s(const EcpTeam *team)
-{
-	return team->shared->cpu_s;
-}
-
 /* ---- begin and end ---- */
 
 static void

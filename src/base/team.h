@@ -87,7 +87,7 @@ typedef struct EcpTeamShared
 	bool		open;			/* workers may begin with it */
 	int			nbusy;			/* workers to wait for */
 	EcpTeamTask task;
-	double		cpu_s;
+	double		cpu_s;			/* of the workers, in all tasks so far */
 } EcpTeamShared;
 
 /* One process's view: the beginning of a larger struct. */
@@ -162,8 +162,6 @@ extern int64 ecp_team_step(const EcpTeam *team, int64 nitems, int64 least);
 /* Count rows that the task is done with; returns how many there are. */
 extern uint64 ecp_team_count_rows(EcpTeam *team, uint64 rows);
 
-/* CPU seconds of the workers in all tasks so far. */
-extern double ecp_team_cpu_s(const EcpTeam *team);
 extern double ecp_team_process_cpu_s(void);
 
 /* The backend and the parallel workers that build an index */

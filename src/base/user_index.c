@@ -262,6 +262,10 @@ static void
 array_read(ArrayType *array, Oid type, const char *what, int least, int most,
 		   Datum **elems, bool **nulls, int *n)
 {
+	int16		len;
+	bool		byval;
+	char		align;
+
 	if (ARR_NDIM(array) > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
@@ -273,15 +277,8 @@ array_read(ArrayType *array, Oid type, const char *what, int least, int most,
 				 errmsg("between %d and %d %s must be given", least, most,
 						what)));
 	Assert(ARR_ELEMTYPE(array) == type);
-	if (type == FLOAT8OID)
-		deconstruct_array(array, type, sizeof(float8), FLOAT8PASSBYVAL,
-						  TYPALIGN_DOUBLE, elems, nulls, n);
-	else if (type == INT4OID)
-		deconstruct_array(array, type, sizeof(int32), true, TYPALIGN_INT,
-						  elems, nulls, n);
-	else
-		deconstruct_array(array, type, NAMEDATALEN, false, TYPALIGN_CHAR,
-						  elems, nulls, n);
+	get_typlenbyvalalign(type, &len, &byval, &align);
+	deconstruct_array(array, type, len, byval, align, elems, nulls, n);
 }
 
 double *

@@ -257,5 +257,5 @@ betree_build_tree_end(BetreeBuildTree *tree)
 	meta = ecp_page_writer_get(tree->writer);
 	betree_page_init_meta(meta, tree->bt->nkeyatts, tree->bt->natts, tree->built_width);
 	ecp_page_writer_put(tree->writer, BETREE_META_BLKNO, meta);
-	ecp_page_writer_end(tree->writer, NULL, NULL);
+	ecp_page_writer_end(tree->writer, true, NULL, NULL);
 }

@@ -39,8 +39,9 @@ extern int	betree_node_find_dir(Page page, int kind);
 extern BetreeDirEntry *betree_node_get_dir(Page page, int kind);
 extern uint32 betree_node_log_span(Page page, uint32 seq);
 extern void betree_node_shift_log(Page page, int child, int delta);
-extern int	betree_node_nfilters(Page page);
-extern int	betree_node_nblooms(Page page);
+extern int	betree_node_count_dir(Page page, int kind);
+#define betree_node_nfilters(page)	betree_node_count_dir(page, BETREE_DIR_FILTER)
+#define betree_node_nblooms(page)	betree_node_count_dir(page, BETREE_DIR_BLOOM)
 extern int	betree_node_log_capacity(Page page);
 extern void betree_node_raise_lagging(Page page);
 extern void betree_node_drop_log(Page page, int nlog);

@@ -144,30 +144,17 @@ betree_node_get_dir(Page page, int kind)
 	return BetreeNodeGetDir(page) + at;
 }
 
-/* Number of a node's filter pages */
+/* Number of a node's pages of a kind, filter or Bloom pages */
 int
-betree_node_nfilters(Page page)
+betree_node_count_dir(Page page, int kind)
 {
 	BetreePageOpaque opaque = BetreePageGetOpaque(page);
 	BetreeDirEntry *dir = BetreeNodeGetDir(page);
-	int			nfilters = 0;
+	int			n = 0;
 
 	for (int i = opaque->bteo_nlog; i < opaque->bteo_ndir; i++)
-		nfilters += BetreeDirIsFilter(&dir[i]);
-	return nfilters;
-}
-
-/* Number of a node's Bloom pages */
-int
-betree_node_nblooms(Page page)
-{
-	BetreePageOpaque opaque = BetreePageGetOpaque(page);
-	BetreeDirEntry *dir = BetreeNodeGetDir(page);
-	int			nblooms = 0;
-
-	for (int i = opaque->bteo_nlog; i < opaque->bteo_ndir; i++)
-		nblooms += BetreeDirIsBloom(&dir[i]);
-	return nblooms;
+		n += (dir[i].bted_kind & BETREE_DIR_KIND_MASK) == kind;
+	return n;
 }
 
 /* Directory entries that the log can have: those of no other kind of page */

@@ -105,7 +105,7 @@ clock_phase(BuildClock *clock, int phase, int progress)
 	instr_time	now;
 
 	if (build->team)
-		cpu += ecp_team_cpu_s(build->team);
+		cpu += build->team->shared->cpu_s;
 	INSTR_TIME_SET_CURRENT(now);
 	if (clock->phase >= 0)
 	{
@@ -368,7 +368,7 @@ build_write_meta(Relation index, ForkNumber fork, const EcpMetaPageData *meta)
 
 	ecp_page_init_meta(page, meta);
 	ecp_page_writer_put(writer, ECP_META_BLKNO, page);
-	ecp_page_writer_end(writer, NULL, NULL);
+	ecp_page_writer_end(writer, true, NULL, NULL);
 }
 
 IndexBuildResult *
@@ -442,5 +442,5 @@ ecpbuildempty(Relation index)
 
 	ecp_layout_map_begin(&map, writer);
 	ecp_layout_map_end(&map);
-	ecp_page_writer_end(writer, NULL, NULL);
+	ecp_page_writer_end(writer, true, NULL, NULL);
 }

@@ -626,7 +626,7 @@ merge_write_items(EcpBuild *build, const MergeArgs *args, char *memory)
 		while (ecp_team_claim(build->team, &from, &upto))
 			for (int64 i = from; i < upto; i++)
 				merge_item(&merge, &set, capacity, args->readers, &items[i]);
-	ecp_page_writer_leave(merge.writer, &seconds, &bytes);
+	ecp_page_writer_end(merge.writer, false, &seconds, &bytes);
 
 	count->io_s += seconds;
 	count->written_bytes += bytes;
@@ -835,7 +835,7 @@ ecp_merge(EcpBuild *build)
 	ecp_entries_free(&merge.entries);
 	meta->ecpm_next_run = merge.at.run;
 	ecp_layout_map_end(&map);
-	ecp_page_writer_end(merge.writer, &seconds, &bytes);
+	ecp_page_writer_end(merge.writer, true, &seconds, &bytes);
 
 	ecp_files_count(build->files)->io_s += seconds;
 	ecp_files_count(build->files)->written_bytes += bytes;

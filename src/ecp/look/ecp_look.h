@@ -1,14 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_look.h
- *	  Drift, and the recall of drift.
+ *	  The recall of an index at present.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef ECP_LOOK_H
 #define ECP_LOOK_H
 
-#include "datatype/timestamp.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
 
@@ -42,37 +41,5 @@ extern double ecp_drift_recall_at(EcpDriftRecall *recall, int k, double *error);
 /* Share of the queries that are strictly nearer to another cluster's leader. */
 extern double ecp_drift_recall_misassigned(const EcpDriftRecall *recall);
 extern void ecp_drift_recall_end(EcpDriftRecall *recall);
-
-/*
- * ecp_drift.c: how inserts and deletes have changed an index since it was built.
- */
-
-typedef struct EcpDrift
-{
-	int64		nrows;			/* -1 = not known */
-	uint32		noverfull;		/* clusters that should be split */
-	uint32		nsplit;			/* clusters made by splits */
-	double		misassigned;	/* share of rows; statistic I11 */
-	TimestampTz measured;		/* the recall curve; 0 = there is none */
-	double		rows_then;
-	double		change;			/* since then; see ecp_recall_curve_change() */
-	double		target;			/* recall */
-	double		expected;		/* recall; NaN = not known */
-	double		lowest;			/* if known: that at the k with the lowest, */
-	int			lowest_k;		/* within its error, and which that is */
-	const char *advice;			/* NULL = nothing to do */
-} EcpDrift;
-
-/* What the metapage and pg_class tell. */
-extern void ecp_drift_stored(Relation index, const EcpIndexState *state,
-							 EcpDrift *drift);
-
-/*
- * What a pass over all leaves tells, which have their present numbers of rows;
- * "recall" is NULL if there are none.
- */
-extern void ecp_drift_measured(Relation index, const EcpIndexState *state,
-							   const EcpLeaves *leaves,
-							   EcpDriftRecall *recall, EcpDrift *drift);
 
 #endif							/* ECP_LOOK_H */
