@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * opclass.c
- *	  An operator class as the system catalogs have it.
+ *	  Whether an operator class is fit for an access method.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,29 +12,40 @@
 #include "catalog/pg_opfamily.h"
 #include "utils/syscache.h"
 
-void
-ecp_opclass_get(EcpOpclass *opclass, Oid oid)
+bool
+ecp_opclass_validate(Oid oid, const EcpOpclassRules *rules)
 {
-	opclass->class_tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(oid));
-	if (!HeapTupleIsValid(opclass->class_tuple))
+	HeapTuple	class_tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(oid));
+	Form_pg_opclass class;
+	HeapTuple	family_tuple;
+	const char *family;
+	CatCList   *operators;
+	CatCList   *functions;
+	bool		result = true;
+
+	if (!HeapTupleIsValid(class_tuple))
 		elog(ERROR, "cache lookup failed for operator class %u", oid);
-	opclass->form = (Form_pg_opclass) GETSTRUCT(opclass->class_tuple);
+	class = (Form_pg_opclass) GETSTRUCT(class_tuple);
+	family_tuple = SearchSysCache1(OPFAMILYOID, ObjectIdGetDatum(class->opcfamily));
+	if (!HeapTupleIsValid(family_tuple))
+		elog(ERROR, "cache lookup failed for operator family %u", class->opcfamily);
+	family = NameStr(((Form_pg_opfamily) GETSTRUCT(family_tuple))->opfname);
 
-	opclass->family_tuple =
-		SearchSysCache1(OPFAMILYOID,
-						ObjectIdGetDatum(opclass->form->opcfamily));
-	if (!HeapTupleIsValid(opclass->family_tuple))
-		elog(ERROR, "cache lookup failed for operator family %u",
-			 opclass->form->opcfamily);
-	opclass->family =
-		NameStr(((Form_pg_opfamily) GETSTRUCT(opclass->family_tuple))->opfname);
-}
+	operators = SearchSysCacheList1(AMOPSTRATEGY, ObjectIdGetDatum(class->opcfamily));
+	functions = SearchSysCacheList1(AMPROCNUM, ObjectIdGetDatum(class->opcfamily));
+	for (int i = 0; i < functions->n_members; i++)
+		result &= rules->function(family, (Form_pg_amproc)
+								  GETSTRUCT(&functions->members[i]->tuple));
+	for (int i = 0; i < operators->n_members; i++)
+		result &= rules->operator(family, (Form_pg_amop)
+								  GETSTRUCT(&operators->members[i]->tuple));
+	result &= rules->complete(class, family, operators, functions);
 
-void
-ecp_opclass_release(EcpOpclass *opclass)
-{
-	ReleaseSysCache(opclass->family_tuple);
-	ReleaseSysCache(opclass->class_tuple);
+	ReleaseCatCacheList(functions);
+	ReleaseCatCacheList(operators);
+	ReleaseSysCache(family_tuple);
+	ReleaseSysCache(class_tuple);
+	return result;
 }
 
 bool

@@ -19,16 +19,12 @@
 #include "postgres.h"
 
 #include "access/amvalidate.h"
-#include "access/htup_details.h"
 #include "base/opclass.h"
 #include "betree/define/betree_define.h"
-#include "catalog/pg_amop.h"
-#include "catalog/pg_amproc.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
-#include "utils/syscache.h"
 
 #define ORDER_STRATEGIES \
 	((1 << BTLessStrategyNumber) | (1 << BTLessEqualStrategyNumber) | \
@@ -141,52 +137,29 @@ check_group(Oid familyoid, const char *family, OpFamilyOpFuncGroup *group,
 	return ok;
 }
 
-/*
- * betreevalidate
- *		Report by INFO all that is wrong with an operator class and its
- *		family; true if that is nothing.
- */
-bool
-betreevalidate(Oid opclassoid)
+static bool
+check_complete(Form_pg_opclass class, const char *family, CatCList *operators,
+			   CatCList *functions)
 {
-	EcpOpclass	opclass;
-	CatCList   *functions;
-	CatCList   *operators;
 	bool		result = true;
 	bool		found = false;
 	ListCell   *lc;
 
-	ecp_opclass_get(&opclass, opclassoid);
-	operators = SearchSysCacheList1(AMOPSTRATEGY,
-									ObjectIdGetDatum(opclass.form->opcfamily));
-	functions = SearchSysCacheList1(AMPROCNUM,
-									ObjectIdGetDatum(opclass.form->opcfamily));
-
-	for (int i = 0; i < functions->n_members; i++)
-	{
-		HeapTuple	tuple = &functions->members[i]->tuple;
-
-		result &= check_function(opclass.family, (Form_pg_amproc) GETSTRUCT(tuple));
-	}
-	for (int i = 0; i < operators->n_members; i++)
-	{
-		HeapTuple	tuple = &operators->members[i]->tuple;
-
-		result &= check_operator(opclass.family, (Form_pg_amop) GETSTRUCT(tuple));
-	}
 	foreach(lc, identify_opfamily_groups(operators, functions))
-		result &= check_group(opclass.form->opcfamily, opclass.family,
-							  (OpFamilyOpFuncGroup *) lfirst(lc),
-							  opclass.form->opcintype, &found);
-
+		result &= check_group(class->opcfamily, family, lfirst(lc), class->opcintype,
+							  &found);
 	if (!found)
 		ereport(INFO,
 				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
 				 errmsg("operator class \"%s\" of access method %s is missing operator(s)",
-						NameStr(opclass.form->opcname), "betree")));
-
-	ReleaseCatCacheList(functions);
-	ReleaseCatCacheList(operators);
-	ecp_opclass_release(&opclass);
+						NameStr(class->opcname), "betree")));
 	return result && found;
+}
+
+bool
+betreevalidate(Oid opclassoid)
+{
+	static const EcpOpclassRules rules = {check_function, check_operator, check_complete};
+
+	return ecp_opclass_validate(opclassoid, &rules);
 }

@@ -9,17 +9,12 @@
 #include "postgres.h"
 
 #include "access/amvalidate.h"
-#include "access/htup_details.h"
 #include "base/opclass.h"
-#include "catalog/pg_amop.h"
-#include "catalog/pg_amproc.h"
 #include "catalog/pg_type.h"
 #include "ecp/define/ecp_define.h"
 #include "utils/builtins.h"
-#include "utils/catcache.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
-#include "utils/syscache.h"
 
 /* Each returns false after it has reported a fault. */
 static bool
@@ -82,8 +77,8 @@ validate_operator(const char *family, Form_pg_amop form)
  * the distance, for a key attribute (which has no ordering operator) equality.
  */
 static bool
-validate_complete(CatCList *operlist, CatCList *proclist, Oid opcintype,
-				  const char *opclassname)
+validate_complete(Form_pg_opclass class, const char *family, CatCList *operlist,
+				  CatCList *proclist)
 {
 	int			strategy = BTEqualStrategyNumber;
 	List	   *groups = identify_opfamily_groups(operlist, proclist);
@@ -100,7 +95,8 @@ validate_complete(CatCList *operlist, CatCList *proclist, Oid opcintype,
 	{
 		OpFamilyOpFuncGroup *group = lfirst(lc);
 
-		if (group->lefttype == opcintype && group->righttype == opcintype &&
+		if (group->lefttype == class->opcintype &&
+			group->righttype == class->opcintype &&
 			(group->operatorset & (1 << strategy)) != 0 &&
 			(group->functionset & (1 << ECP_CLASS_PROC)) != 0)
 			return true;
@@ -109,42 +105,16 @@ validate_complete(CatCList *operlist, CatCList *proclist, Oid opcintype,
 	ereport(INFO,
 			(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
 			 errmsg("operator class \"%s\" of access method %s lacks operator %d or support function %d",
-					opclassname, "ecp", strategy, ECP_CLASS_PROC)));
+					NameStr(class->opcname), "ecp", strategy, ECP_CLASS_PROC)));
 	return false;
 }
 
-/*
- * ecpvalidate
- *		Can ecp work with this operator class?  Reports each fault as INFO,
- *		none as an error.
- */
 bool
 ecpvalidate(Oid opclassoid)
 {
-	EcpOpclass	opclass;
-	CatCList   *proclist;
-	CatCList   *operlist;
-	bool		result = true;
+	static const EcpOpclassRules rules = {
+		validate_function, validate_operator, validate_complete
+	};
 
-	Assert(OidIsValid(opclassoid));
-	ecp_opclass_get(&opclass, opclassoid);
-	operlist = SearchSysCacheList1(AMOPSTRATEGY,
-								   ObjectIdGetDatum(opclass.form->opcfamily));
-	proclist = SearchSysCacheList1(AMPROCNUM,
-								   ObjectIdGetDatum(opclass.form->opcfamily));
-
-	for (int i = 0; i < proclist->n_members; i++)
-		result &= validate_function(opclass.family, (Form_pg_amproc)
-									GETSTRUCT(&proclist->members[i]->tuple));
-	for (int i = 0; i < operlist->n_members; i++)
-		result &= validate_operator(opclass.family, (Form_pg_amop)
-									GETSTRUCT(&operlist->members[i]->tuple));
-	result = validate_complete(operlist, proclist, opclass.form->opcintype,
-							   NameStr(opclass.form->opcname)) && result;
-
-	ReleaseCatCacheList(proclist);
-	ReleaseCatCacheList(operlist);
-	ecp_opclass_release(&opclass);
-
-	return result;
+	return ecp_opclass_validate(opclassoid, &rules);
 }

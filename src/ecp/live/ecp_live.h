@@ -124,6 +124,8 @@ extern void ecp_maintain_renew_node(Relation index, BlockNumber blk, uint64 run,
 extern void ecp_maintain_fold_node(Relation index, EcpChildData *ref, uint32 room);
 
 extern void ecp_maintain_pause(Relation index);
+extern int	ecp_maintain_neighbours(const EcpIndexState *state, const EcpNodeImage *node,
+									int i, int *which, int max);
 extern void ecp_maintain_full_leaf(Relation index, const void *prepared);
 extern void ecp_maintain_leaves(Relation index, EcpMaintainCounts *counts);
 
@@ -160,8 +162,6 @@ extern void ecp_regroup_shrunk(Relation index, Relation heap,
 							   EcpMaintainCounts *counts);
 extern void ecp_regroup_around_splits(Relation index,
 									  EcpMaintainCounts *counts);
-extern double ecp_regroup_misassigned(Relation index, const EcpIndexState *state,
-									  int samples);
 
 /* ecp_compact.c: giving back the end of the file */
 

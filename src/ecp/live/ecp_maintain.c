@@ -27,6 +27,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "base/topk.h"
 #include "commands/vacuum.h"
 #include "ecp/live/ecp_live.h"
 #include "ecp/page/ecp_page.h"
@@ -276,32 +277,33 @@ ecp_maintain_full_leaf(Relation index, const void *prepared)
 
 /* ---- leaves ---- */
 
-/* The sibling of child i with the nearest leader. */
-static int
-nearest_sibling(const EcpIndexState *state, const EcpNodeImage *node,
-				int i)
+/*
+ * The other children of a node whose leaders are nearest to that of child i, the
+ * nearest first, at most "max"; returns their number.
+ */
+int
+ecp_maintain_neighbours(const EcpIndexState *state, const EcpNodeImage *node, int i,
+						int *which, int max)
 {
-	int			nearest = -1;
-	float8		nearest_d = 0;
+	float8	   *nearest = palloc_array(float8, max);
+	int			n = 0;
 
 	Assert(i >= 0 && i < node->nchildren);
 	Assert(node->leaders != NULL);
 	for (int k = 0; k < node->nchildren; k++)
 	{
-		float8		d;
+		float8		d = ecp_leader_distance(&state->meta,
+											node->leaders + i * node->stride,
+											node->leaders + k * node->stride);
+		int			at = k == i ? -1 : ecp_smallest_add(nearest, &n, max, d);
 
-		if (k == i)
+		if (at < 0)
 			continue;
-		d = ecp_leader_distance(&state->meta,
-								node->leaders + i * node->stride,
-								node->leaders + k * node->stride);
-		if (nearest < 0 || d < nearest_d)
-		{
-			nearest = k;
-			nearest_d = d;
-		}
+		memmove(&which[at + 1], &which[at], (n - 1 - at) * sizeof(int));
+		which[at] = k;
 	}
-	return nearest;
+	pfree(nearest);
+	return n;
 }
 
 /*
@@ -349,9 +351,10 @@ leaf_decide(Relation index, const EcpIndexState *state,
 		size.nlive < meta->ecpm_leaf_target / 4 &&
 		size.nlive < leaf->ecpc_nrows / 4)
 	{
-		int			sibling = nearest_sibling(state, node, i);
 		EcpClusterSize other;
+		int			sibling;
 
+		(void) ecp_maintain_neighbours(state, node, i, &sibling, 1);
 		ecp_cluster_size(index, state, &node->children[sibling], true,
 						 &other);
 		if (size.nlive + other.nlive <= limit - limit / 4)

@@ -550,47 +550,19 @@ group_count_misassigned(Relation index, const EcpIndexState *state,
 	pfree(vector);
 }
 
-/* A leaf of a node and how far its leader is from another's. */
-typedef struct EcpRegroupNeighbour
-{
-	int			child;
-	float4		rank;
-} EcpRegroupNeighbour;
-
-static int
-group_neighbour_cmp(const void *a, const void *b)
-{
-	const EcpRegroupNeighbour *x = a;
-	const EcpRegroupNeighbour *y = b;
-
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return x->child - y->child;
-}
-
 /* Reassign leaf i of a node together with its nearest neighbours. */
 static bool
 group_around(Relation index, const EcpIndexState *state,
 			 const EcpNodeImage *node, int i, EcpMaintainCounts *counts)
 {
-	const EcpMetaPageData *meta = &state->meta;
 	EcpReplaceRequest target = {0};
-	EcpRegroupNeighbour *all = palloc_array(EcpRegroupNeighbour, node->nchildren);
 	int			which[ECP_REGROUP_NEIGHBOURS];
 
-	Assert(i >= 0 && i < node->nchildren);
-	for (int k = 0; k < node->nchildren; k++)
-	{
-		all[k].child = k;
-		all[k].rank = ecp_leader_distance(meta,
-										  node->leaders + i * node->stride,
-										  node->leaders + k * node->stride);
-	}
-	qsort(all, node->nchildren, sizeof(EcpRegroupNeighbour), group_neighbour_cmp);
+	/* the leaf itself is the first */
+	which[0] = i;
 	target.parent = node;
-	target.nold = Min(node->nchildren, ECP_REGROUP_NEIGHBOURS);
-	for (int k = 0; k < target.nold; k++)
-		which[k] = all[k].child;
+	target.nold = 1 + ecp_maintain_neighbours(state, node, i, which + 1,
+											  ECP_REGROUP_NEIGHBOURS - 1);
 	target.group = which;
 	return group_replace(index, &target, counts);
 }
@@ -687,8 +659,8 @@ ecp_regroup_around_splits(Relation index, EcpMaintainCounts *counts)
 /*
  * Statistic I11 of the README, estimated by about "samples" rows.
  */
-double
-ecp_regroup_misassigned(Relation index, const EcpIndexState *state, int samples)
+static double
+regroup_misassigned(Relation index, const EcpIndexState *state, int samples)
 {
 	ListCell   *lc;
 	double		share = (double) samples / Max(state->meta.ecpm_nleaves, 1);
@@ -734,7 +706,7 @@ ecp_misassigned(PG_FUNCTION_ARGS)
 								&ecp_index_kind, NULL);
 
 	ecp_meta_read_state(index, &state);
-	share = ecp_regroup_misassigned(index, &state, Max(PG_GETARG_INT32(1), 1));
+	share = regroup_misassigned(index, &state, Max(PG_GETARG_INT32(1), 1));
 	relation_close(index, AccessShareLock);
 	PG_RETURN_FLOAT8(share);
 }

@@ -280,13 +280,14 @@ check_run(EcpCheck *check, const EcpRun *run, int level, bool present)
 		check_unused_page(check, run, p);
 }
 
-/* Check a cluster of any level, "present" or retired. */
-static void
+/* Check a cluster of any level, "present" or retired; returns its pages. */
+static uint32
 check_cluster(EcpCheck *check, int level, BlockNumber blk, uint64 run_id,
 			  bool present)
 {
 	EcpRun	   *runs;
 	int			nruns;
+	uint32		npages = 0;
 
 	nruns = ecp_cluster_runs(check->index, &check->state, level, blk, run_id,
 							 InvalidBuffer, &runs);
@@ -309,8 +310,10 @@ check_cluster(EcpCheck *check, int level, BlockNumber blk, uint64 run_id,
 			ecp_report_corrupt(check->index, runs[r].blk,
 							   "The run has an identity that was never given.");
 		check_run(check, &runs[r], level, present);
+		npages += runs[r].header.ecpr_npages;
 	}
 	pfree(runs);
+	return npages;
 }
 
 /* The summary of a child of a node, which must be its own (I13); NULL: there are none. */
@@ -395,16 +398,8 @@ check_retired(EcpCheck *check)
 	ecp_cluster_retired_begin(&check->state, &walk);
 	while (ecp_cluster_retired_next(check->index, &check->state, &walk, &head))
 	{
-		EcpRun	   *runs;
-		int			nruns;
-
-		check_cluster(check, head.header.ecpr_level, head.blk, head.run, false);
-		nruns = ecp_cluster_runs(check->index, &check->state,
-								 head.header.ecpr_level, head.blk, head.run,
-								 InvalidBuffer, &runs);
-		for (int r = 0; r < nruns; r++)
-			npages += runs[r].header.ecpr_npages;
-		pfree(runs);
+		npages += check_cluster(check, head.header.ecpr_level, head.blk, head.run,
+								false);
 		last = head.blk;
 	}
 	if (last != meta->ecpm_retired_tail)
