@@ -19,12 +19,27 @@
 #include <float.h>
 #include <math.h>
 
+#include "port/pg_bitutils.h"
 #include "vector/vector_codes.h"
 #include "vector/vector_kernels.h"
 
 #define CODE_ROUNDS_MAX	4
 
 #define CODE_ALIGN		64
+
+/* Levels: the last, what stands for zero, and steps in a standard deviation. */
+#define LEVEL_LAST		15
+#define LEVEL_MIDDLE	7.5f
+#define LEVEL_STEPS		2.98f
+
+/*
+ * How much wider eps is for levels: their bounds are narrow enough, and are to be right
+ * more often.  What is lost of sparse vectors is not quite random.
+ */
+#define LEVELS_CAUTION	1.4f
+
+/* The largest element of a query in signed bytes. */
+#define QUERY_LEVELS	127
 
 typedef float4 FourFloats __attribute__((vector_size(16), aligned(4), may_alias));
 typedef int32 FourInts __attribute__((vector_size(16)));
@@ -37,6 +52,11 @@ struct EcpCodeQuery
 	float4		eps;
 	float4		rounding;		/* of the tables: what <s, q'> may be short of */
 	float4		loss;			/* see code_loss() */
+	const int8 *elements;		/* q' in bytes, as nibble_dot() has it */
+	float4		byte_step;
+	int32		byte_sum;
+	float4		byte_rounding;	/* eps times what bytes may be short of, a
+								 * step */
 };
 
 /* Signs of the rotation for one seed and number of elements: top bits. */
@@ -183,42 +203,21 @@ code_leader_get(EcpElem elem, int dims, uint64 seed, const void *leader)
 	return cached;
 }
 
-void
-ecp_code_make(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
-			  const void *row, const void *leader, uint8 *code,
-			  uint32 *factors)
+/*
+ * The factors of a row whose rotated form has |r|^2 = norm2, and <s, r'> = sum with what
+ * its code stands for, s, where |s|^2 = code_norm2 and <s, c'> = leader_sum.
+ */
+static void
+code_factors(EcpMetric metric, int ndims, double norm2, double sum,
+			 double code_norm2, double leader_sum, void *factors)
 {
-	const CodeLeader *c = code_leader_get(elem, dims, seed, leader);
-	int			ndims = EcpCodeDims(dims);
-	float4		r[ECP_CODE_DIMS_MAX];
 	float4		values[ECP_CODE_FACTORS] = {0};
-	float4		row_sum;
-	float4		leader_sum;
-	double		norm2;
-	double		sum;
-
-	Assert(dims <= ECP_CODE_DIMS_MAX);
-
-	code_elements(elem, dims, row, r);
-	for (int i = 0; i < ndims; i += 4)
-		*(FourFloats *) (r + i) -= *(const FourFloats *) (c->elements + i);
-	norm2 = ecp_float_dot(r, r, ndims);
-	ecp_code_rotate(r, ndims, seed);
-	ecp_kernels->f32_signs(r, c->rotated, ndims, code, &row_sum, &leader_sum);
-	sum = row_sum;
-	if (isinf(norm2))
-	{
-		/* too much for a float only */
-		norm2 = 0;
-		for (int i = 0; i < ndims; i++)
-			norm2 += (double) r[i] * r[i];
-	}
 
 	/* a row that is its leader has no direction, and needs none */
 	if (norm2 > 0 && sum > 0)
 	{
-		double		times = norm2 / sum;	/* |r| / (a sqrt(D)) */
-		double		cos2 = Min(sum * sum / (norm2 * ndims), 1.0);
+		double		times = norm2 / sum;	/* |r| / (a |s|) */
+		double		cos2 = Min(sum * sum / (norm2 * code_norm2), 1.0);
 		double		width = sqrt(norm2 * (1 - cos2) / (cos2 * (ndims - 1)));
 		double		shift = times * leader_sum;
 		double		loss = code_loss(ndims) * (norm2 + 2 * fabs(shift));
@@ -251,6 +250,68 @@ ecp_code_make(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
 		values[1] = values[2] = 0;
 	}
 	memcpy(factors, values, sizeof(values));
+}
+
+/* The levels of a row's rotated form r. */
+static void
+levels_make(EcpMetric metric, int ndims, const float4 *r, const float4 *leader,
+			double norm2, char *levels)
+{
+	uint8	   *nibbles = (uint8 *) levels + ECP_CODE_FACTORS * sizeof(float4);
+	float4		step = sqrt(norm2 / ndims) / LEVEL_STEPS;
+	float4		lows[ECP_CODE_DIMS_MAX];
+	uint8		level[ECP_CODE_DIMS_MAX];
+	float4		floats[ECP_CODE_DIMS_MAX];
+	int32		sum;
+	int32		squares;
+
+	for (int i = 0; i < ndims; i++)
+		lows[i] = -(LEVEL_MIDDLE + 0.5f) * step;
+	ecp_kernels->f32_bytes(r, lows, step > 0 && isfinite(1 / step) ? 1 / step : 0,
+						   ndims, level);
+	for (int i = 0; i < ndims; i++)
+		level[i] = Min(level[i], LEVEL_LAST);
+	ecp_kernels->u8_prepare(level, ndims, NULL, &sum, &squares);
+	ecp_kernels->u8_floats(level, ndims, floats);
+	for (int i = 0; i < ndims; i++)
+		floats[i] -= LEVEL_MIDDLE;
+	code_factors(metric, ndims, norm2, ecp_float_dot(floats, r, ndims),
+				 squares - 2 * LEVEL_MIDDLE * sum + ndims * LEVEL_MIDDLE * LEVEL_MIDDLE,
+				 ecp_float_dot(floats, leader, ndims), levels);
+	for (int i = 0; i < ndims / 2; i++)
+		nibbles[i] = level[i] | level[ndims / 2 + i] << 4;
+}
+
+void
+ecp_code_make(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
+			  const void *row, const void *leader, uint8 *code,
+			  uint32 *factors, char *levels)
+{
+	const CodeLeader *c = code_leader_get(elem, dims, seed, leader);
+	int			ndims = EcpCodeDims(dims);
+	float4		r[ECP_CODE_DIMS_MAX];
+	float4		row_sum;
+	float4		leader_sum;
+	double		norm2;
+
+	Assert(dims <= ECP_CODE_DIMS_MAX);
+
+	code_elements(elem, dims, row, r);
+	for (int i = 0; i < ndims; i += 4)
+		*(FourFloats *) (r + i) -= *(const FourFloats *) (c->elements + i);
+	norm2 = ecp_float_dot(r, r, ndims);
+	ecp_code_rotate(r, ndims, seed);
+	ecp_kernels->f32_signs(r, c->rotated, ndims, code, &row_sum, &leader_sum);
+	if (isinf(norm2))
+	{
+		/* too much for a float only */
+		norm2 = 0;
+		for (int i = 0; i < ndims; i++)
+			norm2 += (double) r[i] * r[i];
+	}
+	code_factors(metric, ndims, norm2, row_sum, ndims, leader_sum, factors);
+	if (levels)
+		levels_make(metric, ndims, r, c->rotated, norm2, levels);
 }
 
 void
@@ -342,13 +403,39 @@ code_make_tables(EcpCodeScan *scan, const float4 *q, uint8 *tables)
 		code_make_table(steps + g * ECP_GROUP, tables + g * 16);
 }
 
+/* The elements of a query in bytes, and what they lack. */
+static void
+query_round(EcpCodeQuery *query, const float4 *q, int ndims, int8 *elements)
+{
+	Size		part = EcpPlanePadded(ndims / 2);
+	int			half = ndims / 2;
+	float4		largest = 0;
+	double		lack2 = 0;
+
+	for (int i = 0; i < ndims; i++)
+		largest = Max(largest, fabsf(q[i]));
+	query->elements = elements;
+	query->byte_step = largest / QUERY_LEVELS;
+	for (int i = 0; i < ndims; i++)
+	{
+		int			byte = largest > 0 ? (int) rintf(q[i] / largest * QUERY_LEVELS) : 0;
+		double		lack = q[i] - query->byte_step * byte;
+
+		elements[i < half ? i : part + i - half] = byte;
+		query->byte_sum += byte;
+		lack2 += lack * lack;
+	}
+	query->byte_rounding = LEVELS_CAUTION * query->eps * LEVEL_STEPS * sqrt(lack2);
+}
+
 EcpCodeQuery *
 ecp_code_query_create(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
 					  const void *query, float4 eps)
 {
 	int			ndims = EcpCodeDims(dims);
-	EcpCodeQuery *result = palloc(sizeof(EcpCodeQuery) + CODE_ALIGN +
-								  ndims / ECP_GROUP * 16);
+	Size		bytes = sizeof(EcpCodeQuery) + CODE_ALIGN + ndims / ECP_GROUP * 16 +
+		2 * EcpPlanePadded(ndims / 2);
+	EcpCodeQuery *result = palloc0(bytes);
 	uint8	   *tables = (uint8 *) TYPEALIGN(CODE_ALIGN, result + 1);
 	float4		q[ECP_CODE_DIMS_MAX];
 	float4		norm2;
@@ -360,13 +447,13 @@ ecp_code_query_create(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
 	norm2 = ecp_float_dot(q, q, ndims);
 	ecp_code_rotate(q, ndims, seed);
 
-	memset(result, 0, sizeof(EcpCodeQuery));
 	result->metric = metric;
 	result->norm = sqrtf(norm2);
 	result->eps = eps;
 	result->scan.ngroups = ndims / ECP_GROUP;
 	result->scan.tables = tables;
 	code_make_tables(&result->scan, q, tables);
+	query_round(result, q, ndims, (int8 *) TYPEALIGN(CODE_ALIGN, tables + ndims / ECP_GROUP * 16));
 
 	/* an entry is off by half a step at most, by uniform chance */
 	ngroups = result->scan.ngroups;
@@ -383,16 +470,31 @@ ecp_code_query_origin(const EcpCodeQuery *query)
 	return query->metric == ECP_METRIC_IP ? 0 : query->norm * query->norm;
 }
 
+/* |v|: the rank of a leader by L2 is its squared distance, by cosine, too. */
+static float4
+query_radius(const EcpCodeQuery *query, float4 leader_rank)
+{
+	return query->metric == ECP_METRIC_IP ? query->norm : sqrtf(Max(leader_rank, 0));
+}
+
 EcpCodeMargin
 ecp_code_query_margin(const EcpCodeQuery *query, float4 leader_rank)
 {
 	EcpCodeMargin margin;
 
-	/* the rank of a leader by L2 is its squared distance, by cosine, too */
 	margin.times = query->rounding;
-	margin.width = query->eps * (query->metric == ECP_METRIC_IP ? query->norm :
-								 sqrtf(Max(leader_rank, 0)));
+	margin.width = query->eps * query_radius(query, leader_rank);
 	return margin;
+}
+
+/* What all ranks of a cluster's rows have in common, less what rounding may take. */
+static float4
+query_base(const EcpCodeQuery *query, float4 leader_rank)
+{
+	bool		cosine = query->metric == ECP_METRIC_COSINE;
+	float4		base = cosine ? leader_rank / 2 : leader_rank;
+
+	return base - query->loss * (fabsf(base) + (cosine ? 1 : 0));
 }
 
 void
@@ -403,13 +505,41 @@ ecp_code_query_bounds(const EcpCodeQuery *query, float4 leader_rank,
 	EcpCodeScan scan = query->scan;
 
 	Assert(n >= 0);
-	scan.base = query->metric == ECP_METRIC_COSINE ? leader_rank / 2 : leader_rank;
-	scan.base -= query->loss *
-		(fabsf(scan.base) + (query->metric == ECP_METRIC_COSINE ? 1 : 0));
+	scan.base = query_base(query, leader_rank);
 	scan.radius = ecp_code_query_margin(query, leader_rank).width;
 	ecp_kernels->code_bounds(&scan, blocks, (const float4 *) factors[0],
 							 (const float4 *) factors[1],
 							 (const float4 *) factors[2],
 							 (n + ECP_CODE_BLOCK - 1) / ECP_CODE_BLOCK,
 							 bounds);
+}
+
+void
+ecp_code_query_refine(const EcpCodeQuery *query, float4 leader_rank,
+					  const char *levels, Size stride, uint64 which,
+					  float4 *bounds, float8 *estimates)
+{
+	int			bytes = query->scan.ngroups * ECP_GROUP / 2;
+	float4		base = query_base(query, leader_rank);
+	float4		radius = LEVELS_CAUTION * query->eps * query_radius(query, leader_rank);
+
+	for (; which != 0; which &= which - 1)
+	{
+		int			i = pg_rightmost_one_pos64(which);
+		const char *row = levels + i * stride;
+		float4		factors[ECP_CODE_FACTORS];
+		float4		product;
+		float4		estimate;
+		float4		bound;
+
+		memcpy(factors, row, sizeof(factors));
+		product = ecp_kernels->nibble_dot(query->elements, bytes,
+										  (const uint8 *) row + sizeof(factors)) -
+			LEVEL_MIDDLE * query->byte_sum;
+		estimate = base + factors[0] - factors[1] * query->byte_step * product;
+		bound = estimate - factors[1] * query->byte_rounding - radius * factors[2];
+		estimates[i] = estimate;
+		if (bound > bounds[i])
+			bounds[i] = bound;
+	}
 }

@@ -44,6 +44,13 @@
  * it may be, half a step of each group's table, or eps times the standard
  * deviation of all of them together if that is less; and by what floats lose.
  *
+ * Of rows whose bound is low, a second code tells more: 16 levels instead of two, which
+ * is RaBitQ again (Gao, Gou, Xu et al., SIGMOD 2025).  Level l of an element of r' stands
+ * for l - 7.5 steps, the same step for all elements of a row; s is the vector of these,
+ * and the rest is as above, with |s| in the place of sqrt(D).  a is about 0.995, so that
+ * the width of a bound is an eighth.  Here q' is rounded to signed bytes, and what that
+ * lacks is at most eps times its standard deviation.
+ *
  * P is three or four rounds of random signs and a Hadamard transform, each of
  * as many elements as the largest power of two has, from the first element on
  * or up to the last one in turns.  Orthogonal, and n log n.
@@ -71,12 +78,20 @@
 #define EcpCodeBytes(dims)	(EcpCodeDims(dims) / 8)
 
 /*
- * The code (EcpCodeBytes) and factors of a row whose cluster has this leader
- * (NULL = the origin).  "elem" is the element kind of prepared vectors.
+ * Bytes of a row's levels: factors, as those of its code, and a nibble an element, those
+ * of the first half of all elements in the lower ones.
+ */
+#define EcpLevelsBytes(dims) \
+	(ECP_CODE_FACTORS * sizeof(float4) + 4 * EcpCodeBytes(dims))
+
+/*
+ * The code (EcpCodeBytes), its factors, and the levels (EcpLevelsBytes; not if NULL) of a
+ * row whose cluster has this leader (NULL = the origin).  "elem" is the element kind of
+ * prepared vectors.
  */
 extern void ecp_code_make(EcpElem elem, EcpMetric metric, int dims,
 						  uint64 seed, const void *row, const void *leader,
-						  uint8 *code, uint32 *factors);
+						  uint8 *code, uint32 *factors, char *levels);
 
 /*
  * Rotate the elements of a vector, a multiple of 16, in place, by the matrix that
@@ -131,6 +146,15 @@ ecp_code_estimate(EcpCodeMargin margin, const uint32 *const *factors, int i,
 	return bound + margin.times * ((const float4 *) factors[1])[i] +
 		margin.width * ((const float4 *) factors[2])[i];
 }
+
+/*
+ * Of the rows given by the bits of "which", from levels: raises the lower bounds of their
+ * ranks, and sets the estimates.  The levels of row i begin i * stride bytes after
+ * "levels".  Any bytes can be read.
+ */
+extern void ecp_code_query_refine(const EcpCodeQuery *query, float4 leader_rank,
+								  const char *levels, Size stride, uint64 which,
+								  float4 *bounds, float8 *estimates);
 
 /* The rank of a leader at the origin. */
 extern float4 ecp_code_query_origin(const EcpCodeQuery *query);

@@ -261,6 +261,13 @@ typedef struct EcpKernels
 							   const uint8 *rows, Size stride, int n,
 							   int32 *dots);
 
+	/*
+	 * The sum of the elements of a query times those of a row of nibbles: the
+	 * lower one of byte i < bytes is that of query[i], the upper one that of
+	 * query[EcpPlanePadded(bytes) + i].  The query as above.
+	 */
+	int32		(*nibble_dot) (const int8 *query, int bytes, const uint8 *row);
+
 	/* bounds of nblocks blocks of 32 rows, as EcpCodeScan says */
 	void		(*code_bounds) (const EcpCodeScan *scan, const uint8 *blocks,
 								const float4 *add, const float4 *times,
@@ -281,7 +288,7 @@ typedef struct EcpKernels
 	.u8_panel_nearest = u8_panel_nearest, .f32_panel_nearest = f32_panel_nearest, \
 	.f32_hadamard = f32_hadamard, .f32_signs = f32_signs, .u8_floats = u8_floats, \
 	.u8_add = u8_add, .f32_add = f32_add, .f32_bytes = f32_bytes, \
-	.plane_dots = plane_dots, .code_bounds = code_bounds, .f64_passed = f64_passed, \
+	.plane_dots = plane_dots, .nibble_dot = nibble_dot, .code_bounds = code_bounds, .f64_passed = f64_passed, \
 	.f32_passed = f32_passed
 
 /* Fewer than 16 bytes, then zeros. */

@@ -777,6 +777,23 @@ plane_dots(const int8 *query, int bytes, const uint8 *rows, Size stride, int n,
 	}
 }
 
+static TARGET int32
+nibble_dot(const int8 *query, int bytes, const uint8 *row)
+{
+	Size		part = EcpPlanePadded(bytes);
+	SmallSum	small = SMALL_ZERO;
+
+	for (int i = 0; i < bytes; i += WIDTH)
+	{
+		Bytes		x = bytes_load(row, i, bytes);
+
+		small_add(&small, x & BytesAll(0x0F), BytesLoad(query + i));
+		small_add(&small, UpperNibbles(x), BytesLoad(query + part + i));
+		small_flush(&small);
+	}
+	return ints_sum(small_sum(&small));
+}
+
 /* Bytes of codes for a register, such that lanes of 16 bits can hold the sums. */
 #define CODE_BYTES		(256 * WIDTH)
 #define CODE_BYTES_MAX	(ECP_CODE_DIMS_MAX / ECP_GROUP * 16)

@@ -425,6 +425,17 @@ plane_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
 	}
 }
 
+static int32
+nibble_dot(const int8 *query, int bytes, const uint8 *row)
+{
+	int			part = EcpPlanePadded(bytes);
+	int32		dot = 0;
+
+	for (int i = 0; i < bytes; i++)
+		dot += (row[i] & 0x0F) * query[i] + (row[i] >> 4) * query[part + i];
+	return dot;
+}
+
 static void
 code_bounds(const EcpCodeScan *scan, const uint8 *blocks,
 			const float4 *add, const float4 *times,

@@ -26,6 +26,7 @@
 
 #include <math.h>
 
+#include "base/bits.h"
 #include "vector/vector_codes.h"
 
 #include "server_shim.h"
@@ -139,10 +140,24 @@ mean(EcpElem elem, int dims, int n, const void *vectors, void *leader)
 	}
 }
 
-/* Rows of a cluster whose bounds are above their ranks; *worst by how much. */
+/* A query at right angles to a leader. */
+static void
+turn(float4 *query, const float4 *leader, int dims)
+{
+	for (int d = 1; d < dims; d += 2)
+	{
+		query[d - 1] = leader[d];
+		query[d] = -leader[d - 1];
+	}
+}
+
+/*
+ * Rows of a cluster whose bounds are above their ranks, *worst by how much; *refined_above
+ * counts those whose bounds from levels are.
+ */
 static int
 count_above(const Kind *kind, const Shape *shape, int dims, float scale,
-			bool has_leader, double *worst)
+			bool has_leader, double *worst, int *refined_above)
 {
 	static union
 	{
@@ -150,6 +165,8 @@ count_above(const Kind *kind, const Shape *shape, int dims, float scale,
 		uint8		bytes[1];
 	}			vectors, prepared;
 	static uint8 blocks[ROWS * DIMS_MAX / 8];
+	static char levels[ROWS * EcpLevelsBytes(DIMS_MAX)];
+	static float8 estimates[ROWS];
 	static uint32 factors[ECP_CODE_FACTORS][ROWS];
 	static uint32 exact_factors[ECP_FACTORS_MAX][ROWS];
 	const uint32 *fac[ECP_CODE_FACTORS];
@@ -163,6 +180,7 @@ count_above(const Kind *kind, const Shape *shape, int dims, float scale,
 		ECP_METRIC_IP : ECP_METRIC_L2;
 	float4		leader_rank;
 	float4		bounds[ROWS];
+	float4		refined[ROWS];
 	float8		ranks[ROWS];
 	EcpCodeQuery *codes;
 	EcpQuery   *exact;
@@ -180,12 +198,8 @@ count_above(const Kind *kind, const Shape *shape, int dims, float scale,
 		memcpy(query, leader, bytes);
 	else if (shape->query == ZERO)
 		memset(query, 0, bytes);
-	for (int d = 1; shape->query == ACROSS && d < dims &&
-		 kind->elem == ECP_ELEM_FLOAT32; d += 2)
-	{
-		((float4 *) query)[d - 1] = ((float4 *) leader)[d];
-		((float4 *) query)[d] = -((float4 *) leader)[d - 1];
-	}
+	else if (shape->query == ACROSS && kind->elem == ECP_ELEM_FLOAT32)
+		turn((float4 *) query, (const float4 *) leader, dims);
 	if (!prepare(kind, dims, query, pquery))
 		return 0;
 
@@ -196,7 +210,7 @@ count_above(const Kind *kind, const Shape *shape, int dims, float scale,
 
 		ecp_code_make(kind->leader_elem, kind->metric, dims, dims,
 					  prepared.bytes + i * pbytes, has_leader ? leader : NULL,
-					  code, row);
+					  code, row, levels + i * EcpLevelsBytes(dims));
 		ecp_code_put(blocks, i, dims, code);
 		for (int f = 0; f < ECP_CODE_FACTORS; f++)
 			factors[f][i] = row[f];
@@ -225,11 +239,17 @@ count_above(const Kind *kind, const Shape *shape, int dims, float scale,
 	else
 		leader_rank = ecp_code_query_origin(codes);
 	ecp_code_query_bounds(codes, leader_rank, blocks, fac, ROWS, bounds);
+	memcpy(refined, bounds, sizeof(bounds));
+	for (int i = 0; i < ROWS; i += 64)
+		ecp_code_query_refine(codes, leader_rank, levels + i * EcpLevelsBytes(dims),
+							  EcpLevelsBytes(dims), EcpLowBits(ROWS - i), refined + i,
+							  estimates + i);
 
 	exact = ecp_query_create(kind->elem, kind->metric, dims, query);
 	ecp_query_rank_rows(exact, vectors.bytes, bytes, exact_fac, ROWS, ranks);
 	for (int i = 0; i < ROWS; i++)
 	{
+		*refined_above += refined[i] > ranks[i];
 		if (!(bounds[i] > ranks[i]))
 			continue;
 		above++;
@@ -246,6 +266,7 @@ test_kind(const Kind *kind, const Shape *shape)
 	static const int long_dims[] = {96, 128, 300, 784, 1024};
 	static const float scales[] = {1, 1e4, 1e-4};
 	int			above = 0;
+	int			refined = 0;
 	int			total = 0;
 	double		worst = 0;
 
@@ -255,13 +276,15 @@ test_kind(const Kind *kind, const Shape *shape)
 
 		for (int s = 0; s < (kind->elem == ECP_ELEM_UINT8 ? 1 : 3); s++)
 		{
-			above += count_above(kind, shape, dims, scales[s], true, &worst);
-			above += count_above(kind, shape, dims, scales[s], false, &worst);
+			above += count_above(kind, shape, dims, scales[s], true, &worst, &refined);
+			above += count_above(kind, shape, dims, scales[s], false, &worst, &refined);
 			total += 2 * ROWS;
 		}
 	}
-	unit_ok(above == 0, "%s, %s: %d of %d bounds are too high, by up to %g",
-			kind->name, shape->name, above, total, worst);
+	/* what levels lose of sparse vectors of few elements is not quite random */
+	unit_ok(above == 0 && refined <= total / 50000,
+			"%s, %s: %d of %d bounds are too high, by up to %g, and %d refined ones",
+			kind->name, shape->name, above, total, worst, refined);
 }
 
 int

@@ -572,6 +572,9 @@ typedef struct Coded
 	uint8	   *blocks;
 	uint32	   *factors[ECP_CODE_FACTORS];
 	float4	   *bounds;
+	char	   *levels;
+	float4	   *refined;		/* bounds from these */
+	float8	   *estimates;
 } Coded;
 
 static void
@@ -582,6 +585,7 @@ code_all(const char *isa, EcpElem elem, EcpMetric metric, int dims,
 	Size		row_bytes = ecp_vector_bytes(elem, dims);
 	int			nblocks = (n + ECP_CODE_BLOCK - 1) / ECP_CODE_BLOCK;
 	Size		nslots = nblocks * ECP_CODE_BLOCK;
+	Size		levels_bytes = EcpLevelsBytes(dims);
 	uint8		code[ECP_CODE_DIMS_MAX / 8];
 	uint8		back[ECP_CODE_DIMS_MAX / 8];
 	uint32		factors[ECP_CODE_FACTORS];
@@ -591,12 +595,15 @@ code_all(const char *isa, EcpElem elem, EcpMetric metric, int dims,
 		abort();
 	coded->blocks = calloc(nslots, EcpCodeBytes(dims));
 	coded->bounds = malloc(nslots * sizeof(float4));
+	coded->levels = malloc(n * levels_bytes);
+	coded->refined = malloc(nslots * sizeof(float4));
+	coded->estimates = malloc(n * sizeof(float8));
 	for (int f = 0; f < ECP_CODE_FACTORS; f++)
 		coded->factors[f] = calloc(nslots, sizeof(uint32));
 	for (int i = 0; i < n; i++)
 	{
 		ecp_code_make(elem, metric, dims, 7, rows + i * row_bytes, leader,
-					  code, factors);
+					  code, factors, coded->levels + i * levels_bytes);
 		ecp_code_put(coded->blocks, i, dims, code);
 		for (int f = 0; f < ECP_CODE_FACTORS; f++)
 			coded->factors[f][i] = factors[f];
@@ -611,6 +618,11 @@ code_all(const char *isa, EcpElem elem, EcpMetric metric, int dims,
 	ecp_code_query_bounds(prepared, leader_rank, coded->blocks,
 						  (const uint32 *const *) coded->factors, n,
 						  coded->bounds);
+	memcpy(coded->refined, coded->bounds, nslots * sizeof(float4));
+	for (int i = 0; i < n; i += 64)
+		ecp_code_query_refine(prepared, leader_rank, coded->levels + i * levels_bytes,
+							  levels_bytes, EcpLowBits(n - i), coded->refined + i,
+							  coded->estimates + i);
 	pfree(prepared);
 }
 
@@ -619,6 +631,9 @@ coded_free(Coded *coded)
 {
 	free(coded->blocks);
 	free(coded->bounds);
+	free(coded->levels);
+	free(coded->refined);
+	free(coded->estimates);
 	for (int f = 0; f < ECP_CODE_FACTORS; f++)
 		free(coded->factors[f]);
 }
@@ -638,13 +653,24 @@ normalise(float4 *vectors, int dims, int n)
 	}
 }
 
+/* Rows whose bounds are above their ranks, and by how much others are below. */
+typedef struct CodedSums
+{
+	int			total;
+	int			above;
+	int			refined_above;
+	double		below;			/* as a share of the rank */
+	double		refined_below;
+	double		off;			/* what estimates are off */
+} CodedSums;
+
 /*
- * Codes, factors and bounds are equal to the scalar ones', and bounds are
- * below the ranks but for few rows, counted in *above of *total.
+ * Codes, factors, levels and bounds are equal to the scalar ones', and bounds are
+ * below the ranks but for few rows, which are counted.
  */
 static void
 test_codes(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
-		   bool has_leader, int *above, int *total)
+		   bool has_leader, CodedSums *sums)
 {
 	Size		row_bytes = ecp_vector_bytes(elem, dims);
 	char	   *vectors = malloc((n + 2) * row_bytes);
@@ -672,7 +698,10 @@ test_codes(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
 			 leader_rank, rows, n, &other);
 	same = memcmp(scalar.blocks, other.blocks,
 				  nblocks * ECP_CODE_BLOCK * EcpCodeBytes(dims)) == 0 &&
-		memcmp(scalar.bounds, other.bounds, n * sizeof(float4)) == 0;
+		memcmp(scalar.bounds, other.bounds, n * sizeof(float4)) == 0 &&
+		memcmp(scalar.levels, other.levels, n * EcpLevelsBytes(dims)) == 0 &&
+		memcmp(scalar.refined, other.refined, n * sizeof(float4)) == 0 &&
+		memcmp(scalar.estimates, other.estimates, n * sizeof(float8)) == 0;
 	for (int f = 0; f < ECP_CODE_FACTORS; f++)
 		same = same && memcmp(scalar.factors[f], other.factors[f],
 							  n * sizeof(uint32)) == 0;
@@ -683,9 +712,16 @@ test_codes(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
 		float8		rank = expected_rank(elem, metric, dims, query,
 										 rows + i * row_bytes, NULL);
 
-		if (other.bounds[i] > rank + 1e-4 * fabs(rank))
-			(*above)++;
-		(*total)++;
+		double		unit = Max(fabs(rank), 1e-6);
+
+		sums->above += other.bounds[i] > rank + 1e-4 * unit;
+		sums->refined_above += other.refined[i] > rank + 1e-4 * unit;
+		sums->total++;
+		if (dims < 64)
+			continue;
+		sums->below += (rank - other.bounds[i]) / unit;
+		sums->refined_below += (rank - other.refined[i]) / unit;
+		sums->off += fabs(rank - other.estimates[i]) / unit;
 	}
 	coded_free(&scalar);
 	coded_free(&other);
@@ -695,18 +731,21 @@ test_codes(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
 static void
 test_all_codes(const char *isa, EcpElem elem, EcpMetric metric)
 {
-	int			above = 0;
-	int			total = 0;
+	CodedSums	sums = {0};
 
 	for (int dims = 1; dims <= 300; dims++)
-		test_codes(isa, elem, metric, dims, 1 + dims * 7 % 199, dims % 3 > 0,
-				   &above, &total);
-	test_codes(isa, elem, metric, 784, 200, true, &above, &total);
-	test_codes(isa, elem, metric, ECP_CODE_DIMS_MAX, 64, true, &above, &total);
+		test_codes(isa, elem, metric, dims, 1 + dims * 7 % 199, dims % 3 > 0, &sums);
+	test_codes(isa, elem, metric, 784, 200, true, &sums);
+	test_codes(isa, elem, metric, ECP_CODE_DIMS_MAX, 64, true, &sums);
 
-	/* eps 2.5 promises 0.6 percent */
-	check(above <= total / 100, isa, "rows below their bounds", above, total,
-		  0);
+	/* eps 2.5 promises 0.6 percent; that of levels is wider */
+	check(sums.above <= sums.total / 100, isa, "too high", sums.above, sums.total, 0);
+	check(sums.refined_above <= sums.above + sums.total / 1000, isa,
+		  "rows below refined bounds", sums.refined_above, sums.total, 0);
+	check(sums.refined_below < sums.below / 3, isa, "refined bounds",
+		  (int) sums.refined_below, (int) sums.below, 0);
+	check(sums.off < sums.refined_below / 2, isa, "estimates from levels",
+		  (int) sums.off, (int) sums.refined_below, 0);
 }
 
 /* Rows that are added up, more than 16 bits hold the sums of. */

@@ -171,7 +171,7 @@ test_isa(const char *isa)
 	unit_ok(differ == 0, "%s: %d of 1000 differ", isa, differ);
 }
 
-/* The extremes of a sum: all bits are set, and all elements are 127 or -128. */
+/* The extremes of sums: all bits are set, and all elements are 127 or -128. */
 static void
 test_sums(const char *isa)
 {
@@ -196,7 +196,17 @@ test_sums(const char *isa)
 				wrong += dots[r] != 8 * bytes * element;
 		}
 	}
-	unit_ok(wrong == 0, "%s: %d of 1536 extreme sums are wrong", isa, wrong);
+	for (int bytes = 8; bytes <= ECP_CODE_DIMS_MAX / 2; bytes += 8)
+	{
+		for (int element = -128; element <= 127; element += 255)
+		{
+			memset(query, 0, sizeof(query));
+			memset(query, element, bytes);
+			memset(query + EcpPlanePadded(bytes), element, bytes);
+			wrong += ecp_kernels->nibble_dot(query, bytes, rows) != 30 * bytes * element;
+		}
+	}
+	unit_ok(wrong == 0, "%s: %d of 1792 extreme sums are wrong", isa, wrong);
 }
 
 static double

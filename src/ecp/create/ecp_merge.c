@@ -109,7 +109,7 @@ merge_run_order(const MergeSet *set)
 static void
 merge_fill_entries(Merge *merge, const MergeSet *set, const EcpGeometry *geo,
 				   const int32 *order, int from, int upto,
-				   const void *leader, Page page)
+				   const void *leader, Page page, char *levels)
 {
 	EcpEntryView view;
 	EcpSlotItem item = {0};
@@ -127,6 +127,7 @@ merge_fill_entries(Merge *merge, const MergeSet *set, const EcpGeometry *geo,
 			item.child = set->children[row];
 		item.vector = set->vectors + (Size) row * geo->row_bytes;
 		item.leader = leader;
+		item.levels = levels + (Size) i * geo->levels_bytes;
 		ecp_entry_put(&merge->build->state, set->level, &view, slot, &item);
 		EcpSlotSetLive(&view, slot);
 	}
@@ -153,6 +154,19 @@ merge_fill_stream(const MergeSet *set, const EcpGeometry *geo,
 			   set->vectors + (Size) order[i] * geo->row_bytes + (from - begins),
 			   upto - from);
 	}
+}
+
+/* The levels that fall onto a page of these. */
+static void
+merge_fill_levels(const MergeSet *set, const EcpGeometry *geo, const char *levels,
+				  uint32 levelsno, Page page)
+{
+	int			first = levelsno * geo->levels_slots;
+	int			n = Min(geo->levels_slots, set->n - first);
+
+	if (n > 0)
+		memcpy(EcpPageGetStream(page), levels + (Size) first * geo->levels_bytes,
+			   (Size) n * geo->levels_bytes);
 }
 
 /* The summaries that fall onto a page of these. */
@@ -183,14 +197,17 @@ merge_write_run(Merge *merge, const MergeSet *set, const void *leader,
 	uint32		entry_pages;
 	uint32		npages;
 	uint32		nslots;
-	uint32		vector_pages;
+	uint32		vector_page;
+	uint32		summary_page;
 	int32	   *order = merge_run_order(set);
+	char	   *levels = palloc_extended((Size) set->n * geo->levels_bytes, MCXT_ALLOC_HUGE);
 
 	Assert(set->n > 0);
 	memset(child, 0, sizeof(EcpChildData));
 	nslots = ecp_layout_slots(geo, set->level, set->n, &entry_pages,
 							  &npages);
-	vector_pages = ecp_geometry_vector_pages(geo, nslots);
+	vector_page = entry_pages + ecp_geometry_levels_pages(geo, nslots);
+	summary_page = vector_page + ecp_geometry_vector_pages(geo, nslots);
 	child->ecpc_npages = npages;
 	child->ecpc_flags = ECP_CHILD_TRAINED;
 	child->ecpc_run = merge->at.run;
@@ -218,14 +235,16 @@ merge_write_run(Merge *merge, const MergeSet *set, const void *leader,
 			merge_fill_entries(merge, set, geo, order,
 							   Min((int) (pageno * geo->slots), set->n),
 							   Min((int) ((pageno + 1) * geo->slots), set->n),
-							   leader, page);
-		else if (pageno < entry_pages + vector_pages)
-			merge_fill_stream(set, geo, order, pageno - entry_pages, page);
+							   leader, page, levels);
+		else if (pageno < vector_page)
+			merge_fill_levels(set, geo, levels, pageno - entry_pages, page);
+		else if (pageno < summary_page)
+			merge_fill_stream(set, geo, order, pageno - vector_page, page);
 		else if (set->summaries)
-			merge_fill_summaries(set, geo, order,
-								 pageno - entry_pages - vector_pages, page);
+			merge_fill_summaries(set, geo, order, pageno - summary_page, page);
 		ecp_page_writer_put(merge->writer, child->ecpc_blk + pageno, page);
 	}
+	pfree(levels);
 	pfree(order);
 }
 

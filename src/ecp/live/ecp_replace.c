@@ -88,29 +88,17 @@ new_item(const EcpReplace *r, const EcpNewRun *new, int i, EcpSlotItem *item)
 
 /* Copy a vector into the vector part of a run in memory. */
 static void
-image_put_stream(char *pages, const EcpGeometry *geo, uint32 entry_pages,
-				 uint32 slot, const char *vector)
+image_put_stream(char *pages, const EcpGeometry *geo, uint32 slot, const char *vector)
 {
-	ecp_stream_foreach(part, geo, entry_pages, slot)
+	uint32		vector_page = EcpRunVectorPage(geo, EcpPageGetRunHeader((Page) pages));
+
+	ecp_stream_foreach(part, geo, vector_page, slot)
 	{
 		Page		page = (Page) (pages + (Size) part.pageno * BLCKSZ);
 
 		memcpy(EcpPageGetStream(page) + part.offset, vector + part.done,
 			   part.bytes);
 	}
-}
-
-/* Pages of the vector part of a run for n vectors from slot 0 on. */
-static uint32
-stream_pages(const EcpGeometry *geo, uint32 entry_pages, int n)
-{
-	uint32		pageno;
-	uint32		offset;
-
-	if (!geo->stream || n == 0)
-		return 0;
-	ecp_geometry_stream_position(geo, entry_pages, n, &pageno, &offset);
-	return pageno - entry_pages + (offset > 0 ? 1 : 0);
 }
 
 /*
@@ -145,8 +133,9 @@ new_write(EcpReplace *r, EcpNewRun *new)
 	uint32		entry_pages;
 	uint32		npages;
 	uint32		used;
-	uint32		used_stream;
+	uint32		vector_page;
 	char	   *pages;
+	char		levels[EcpLevelsBytes(ECP_CODE_DIMS_MAX)];
 	EcpRunHeader header;
 
 	Assert(new->nitems <= new->nslots);
@@ -177,18 +166,27 @@ new_write(EcpReplace *r, EcpNewRun *new)
 		EcpSlotItem item;
 
 		new_item(r, new, i, &item);
+		item.levels = levels;
 		ecp_entry_view((Page) (pages + (Size) (i / geo->slots) * BLCKSZ), geo,
 					   new->level, &view);
 		ecp_entry_put(&r->state, new->level, &view, slot, &item);
+		if (geo->levels_bytes > 0)
+			memcpy(EcpPageGetStream((Page) (pages + BLCKSZ *
+											(Size) (entry_pages + EcpLevelsPage(geo, i)))) +
+				   EcpLevelsOffset(geo, i), levels, geo->levels_bytes);
 		if (geo->stream)
-			image_put_stream(pages, geo, entry_pages, i, item.vector);
+			image_put_stream(pages, geo, i, item.vector);
 		EcpSlotSetLive(&view, slot);
 	}
 	new_summarize(r, new);
-	used_stream = stream_pages(geo, entry_pages, new->nitems);
+	vector_page = EcpRunVectorPage(geo, header);
 	ecp_xlog_fill(r->index, new->child.ecpc_blk, pages, used);
 	ecp_xlog_fill(r->index, new->child.ecpc_blk + entry_pages,
-				  pages + (Size) entry_pages * BLCKSZ, used_stream);
+				  pages + (Size) entry_pages * BLCKSZ,
+				  ecp_geometry_levels_pages(geo, new->nitems));
+	ecp_xlog_fill(r->index, new->child.ecpc_blk + vector_page,
+				  pages + (Size) vector_page * BLCKSZ,
+				  ecp_geometry_vector_pages(geo, new->nitems));
 	pfree(pages);
 }
 

@@ -126,6 +126,8 @@ check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
 	char	   *vector = check->element + ECP_CHECK_TID_BYTES;
 	const char *fault;
 	EcpSlotItem item = {0};
+	char		levels[EcpLevelsBytes(ECP_CODE_DIMS_MAX)];
+	char		stored[EcpLevelsBytes(ECP_CODE_DIMS_MAX)];
 
 	Assert(EcpSlotIsLive(view, slot));
 	if (!ItemPointerIsValid(tid))
@@ -142,11 +144,21 @@ check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
 	/* codes depend on the leader, which is not known of a retired cluster */
 	item.vector = check->prepared;
 	item.leader = check->leader;
+	item.levels = levels;
 	if ((present || geo->quantizer == ECP_QUANTIZER_NONE) &&
 		!ecp_entry_matches(&check->state, view, slot, &item))
 		ecp_report_corrupt(check->index, blk,
 						   psprintf("Code or factors of slot %u do not belong to its vector.",
 									run_slot));
+	if (present && geo->levels_bytes > 0)
+	{
+		ecp_run_read_levels(check->index, geo, run, run_slot, stored);
+		if (memcmp(stored, levels, geo->levels_bytes) != 0)
+			ecp_report_corrupt(check->index, run->blk + run->header.ecpr_entry_pages +
+							   EcpLevelsPage(geo, run_slot),
+							   psprintf("Levels of slot %u do not belong to its vector.",
+										run_slot));
+	}
 	fault = ecp_attr_slot_fault(&check->attrs, geo, view, slot);
 	if (fault != NULL)
 		ecp_report_corrupt(check->index, blk,

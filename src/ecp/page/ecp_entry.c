@@ -47,7 +47,7 @@ ecp_entry_count_live(const EcpGeometry *geo, const EcpEntryView *view)
 	return n;
 }
 
-/* Code and factors that a quantiser makes of an item. */
+/* Code, factors and levels that a quantiser makes of an item. */
 static void
 item_code(const EcpIndexState *state, const EcpSlotItem *item,
 		  uint8 *code, uint32 *factors)
@@ -55,11 +55,13 @@ item_code(const EcpIndexState *state, const EcpSlotItem *item,
 	const EcpMetaPageData *meta = &state->meta;
 	float4		prepared[ECP_CODE_DIMS_MAX];
 
+	Assert(item->levels != NULL || state->leaf.levels_bytes == 0);
+
 	if (!ecp_prepare_row(meta, item->vector, prepared))
 		memset(prepared, 0, state->node.vec_bytes);
 	ecp_code_make(meta->ecpm_leader_elem, meta->ecpm_metric, meta->ecpm_dims,
 				  meta->ecpm_rotation_seed, prepared, item->leader, code,
-				  factors);
+				  factors, state->leaf.levels_bytes > 0 ? item->levels : NULL);
 }
 
 /* Factors of the exact vector of a leaf's slot. */

@@ -35,6 +35,12 @@
 #define ECP_AUTO_DIMS_UINT8		256
 #define ECP_AUTO_DIMS_FLOAT		96
 
+/*
+ * Of longer vectors one bit an element tells enough: levels, an eighth of the floats, save
+ * less than a tenth of a search for ten rows from 256 elements on.
+ */
+#define ECP_LEVELS_DIMS_MAX		256
+
 #define ECP_ITEMS_START (ECP_PAGE_START + sizeof(EcpRunHeaderData))
 
 /* Bytes of an entry page with "slots" slots, and where its parts begin. */
@@ -136,6 +142,11 @@ geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
 		/* factors of the exact vectors are computed for the few needed */
 		geo->nfactors = ECP_CODE_FACTORS;
 		geo->code_bytes = EcpCodeBytes(geo->dims);
+		if (geo->dims <= ECP_LEVELS_DIMS_MAX)
+		{
+			geo->levels_bytes = EcpLevelsBytes(geo->dims);
+			geo->levels_slots = ECP_PAYLOAD_BYTES / geo->levels_bytes;
+		}
 		geo->stream = true;
 		geometry_fill(geo, item_bytes, meta->ecpm_nbitmaps);
 		return;
@@ -218,6 +229,13 @@ ecp_geometry_init(EcpIndexState *state)
 }
 
 uint32
+ecp_geometry_levels_pages(const EcpGeometry *geo, uint32 nslots)
+{
+	return geo->levels_bytes == 0 ? 0 :
+		(nslots + geo->levels_slots - 1) / geo->levels_slots;
+}
+
+uint32
 ecp_geometry_vector_pages(const EcpGeometry *geo, uint32 nslots)
 {
 	uint64		pages;
@@ -240,7 +258,8 @@ ecp_geometry_run_size(const EcpGeometry *geo, uint32 nslots, uint32 *entry_pages
 {
 	Assert(geo->slots > 0);
 	*entry_pages = Max((nslots + geo->slots - 1) / geo->slots, 1);
-	*npages = *entry_pages + ecp_geometry_vector_pages(geo, nslots);
+	*npages = *entry_pages + ecp_geometry_levels_pages(geo, nslots) +
+		ecp_geometry_vector_pages(geo, nslots);
 	if (geo->summary_bytes > 0)
 		*npages += (nslots + geo->summary_slots - 1) / geo->summary_slots;
 }
@@ -276,6 +295,9 @@ ecp_geometry_full_slots(const EcpGeometry *geo, uint32 nslots)
 
 	ecp_geometry_run_size(geo, nslots, &entry_pages, &npages);
 	room = (uint64) entry_pages * geo->slots;
+	if (geo->levels_bytes > 0)
+		room = Min(room, (uint64) ecp_geometry_levels_pages(geo, nslots) *
+				   geo->levels_slots);
 	if (geo->stream)
 		room = Min(room, (uint64) ecp_geometry_vector_pages(geo, nslots) *
 				   ECP_PAYLOAD_BYTES / geo->vec_bytes);
@@ -283,13 +305,13 @@ ecp_geometry_full_slots(const EcpGeometry *geo, uint32 nslots)
 }
 
 void
-ecp_geometry_stream_position(const EcpGeometry *geo, uint32 entry_pages, uint32 slot,
+ecp_geometry_stream_position(const EcpGeometry *geo, uint32 vector_page, uint32 slot,
 							 uint32 *pageno, uint32 *offset)
 {
 	uint64		pos = (uint64) slot * geo->vec_bytes;
 
 	Assert(geo->stream && geo->vec_bytes > 0);
-	*pageno = entry_pages + pos / ECP_PAYLOAD_BYTES;
+	*pageno = vector_page + pos / ECP_PAYLOAD_BYTES;
 	*offset = pos % ECP_PAYLOAD_BYTES;
 }
 

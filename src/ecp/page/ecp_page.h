@@ -20,8 +20,9 @@
  *	 block 1 + k * ECP_MAP_BITS		map page k; a run never crosses one
  *	 all others		pages of runs, or free
  *
- * A run is entry_pages entry pages, then vector pages, and in nodes those of the
- * summaries of their children, which are vector pages, too.  Entry pages all
+ * A run is entry_pages entry pages, then those of levels, then vector pages, and in
+ * nodes those of the summaries of their children; all but the first are of the
+ * kind of vector pages.  Entry pages all
  * have the same geometry, computed from the metapage (EcpGeometry):
  *
  *	 +------------------------+
@@ -52,7 +53,10 @@
  *
  * A quantiser's codes and factors describe a row relative to the leader of
  * its cluster (to the origin in a root that is a leaf), and are in blocks of
- * ECP_CODE_BLOCK slots (vector_codes.h).
+ * ECP_CODE_BLOCK slots (vector_codes.h).  So do the levels that shorter vectors have
+ * besides, which are read of rows that may be near: those of slot i are on page
+ * i / levels_slots behind the entry pages, levels_bytes from
+ * i % levels_slots * levels_bytes on.
  *
  * Rows: the exact vector of a row is followed in memory by its attr_bytes of
  * key attributes (columns 2 .. n of the index), as ecp_attr.c forms them: a
@@ -391,6 +395,8 @@ typedef struct EcpGeometry
 	uint8		quantizer;		/* EcpQuantizer; else codes are vectors */
 	uint8		elem;			/* EcpElem of the exact vectors */
 	uint16		dims;
+	uint16		levels_bytes;	/* of a slot's levels; 0 = none */
+	uint16		levels_slots;	/* of these, on a page */
 	uint32		vec_bytes;		/* of an exact vector */
 	uint32		row_bytes;		/* the same and its key attributes */
 	uint8		natts;			/* key attributes; 0 for nodes */
@@ -446,6 +452,7 @@ typedef struct EcpSlotItem
 	EcpChildData child;
 	const void *vector;			/* leaf: a row, see "Rows" above */
 	const void *leader;
+	char	   *levels;			/* receives those of a quantiser, levels_bytes */
 } EcpSlotItem;
 
 /* ---- ecp_geometry.c ---- */
@@ -473,14 +480,23 @@ extern uint32 ecp_geometry_full_slots(const EcpGeometry *geo, uint32 nslots);
 extern int	ecp_geometry_node_slots_max(const EcpGeometry *geo);
 
 /*
- * Where vector "slot" of a run begins in its vector part: page within the
- * run and byte within that page's payload.
+ * Where vector "slot" of a run begins in its vector part, the first page of which is
+ * vector_page: page within the run and byte within that page's payload.
  */
-extern void ecp_geometry_stream_position(const EcpGeometry *geo, uint32 entry_pages,
+extern void ecp_geometry_stream_position(const EcpGeometry *geo, uint32 vector_page,
 										 uint32 slot, uint32 *pageno, uint32 *offset);
 
-/* Pages of the vector part of a run with nslots slots. */
+/* Pages of levels, and of the vector part, of a run with nslots slots. */
+extern uint32 ecp_geometry_levels_pages(const EcpGeometry *geo, uint32 nslots);
 extern uint32 ecp_geometry_vector_pages(const EcpGeometry *geo, uint32 nslots);
+
+/* Where a run's vector part begins. */
+#define EcpRunVectorPage(geo, header) \
+	((header)->ecpr_entry_pages + ecp_geometry_levels_pages(geo, (header)->ecpr_nslots))
+
+/* Where the levels of a slot are: page behind the entry pages, byte of its payload. */
+#define EcpLevelsPage(geo, slot)	((slot) / (geo)->levels_slots)
+#define EcpLevelsOffset(geo, slot)	((slot) % (geo)->levels_slots * (geo)->levels_bytes)
 
 /* ---- ecp_page.c ---- */
 
@@ -516,7 +532,7 @@ extern int	ecp_entry_count_live(const EcpGeometry *geo, const EcpEntryView *view
 /*
  * Write what an item has on its entry page: TID or child, attributes, factors
  * and code.  The live bit is the caller's, and so is the vector
- * where geo->stream.
+ * where geo->stream, with the levels.
  */
 extern void ecp_entry_put(const EcpIndexState *state, int level,
 						  EcpEntryView *view, int slot,
@@ -571,11 +587,11 @@ typedef struct EcpStreamPart
 } EcpStreamPart;
 
 static inline EcpStreamPart
-ecp_stream_first(const EcpGeometry *geo, uint32 entry_pages, uint32 slot)
+ecp_stream_first(const EcpGeometry *geo, uint32 vector_page, uint32 slot)
 {
 	EcpStreamPart part = {0};
 
-	ecp_geometry_stream_position(geo, entry_pages, slot, &part.pageno, &part.offset);
+	ecp_geometry_stream_position(geo, vector_page, slot, &part.pageno, &part.offset);
 	part.bytes = Min(geo->vec_bytes, ECP_PAYLOAD_BYTES - part.offset);
 	return part;
 }
@@ -589,8 +605,8 @@ ecp_stream_next(const EcpGeometry *geo, EcpStreamPart *part)
 	part->bytes = Min(geo->vec_bytes - part->done, ECP_PAYLOAD_BYTES);
 }
 
-#define ecp_stream_foreach(part, geo, entry_pages, slot) \
-	for (EcpStreamPart part = ecp_stream_first(geo, entry_pages, slot); \
+#define ecp_stream_foreach(part, geo, vector_page, slot) \
+	for (EcpStreamPart part = ecp_stream_first(geo, vector_page, slot); \
 		 part.bytes > 0; ecp_stream_next(geo, &part))
 
 /* ---- ecp_page.c: checks ---- */

@@ -202,7 +202,7 @@ ecp_run_read_vector(Relation index, const EcpGeometry *geo, const EcpRun *run,
 		return;
 	}
 
-	ecp_stream_foreach(part, geo, run->header.ecpr_entry_pages, slot)
+	ecp_stream_foreach(part, geo, EcpRunVectorPage(geo, &run->header), slot)
 	{
 		Buffer		buffer;
 
@@ -216,4 +216,23 @@ ecp_run_read_vector(Relation index, const EcpGeometry *geo, const EcpRun *run,
 			   part.bytes);
 		UnlockReleaseBuffer(buffer);
 	}
+}
+
+/* Copy the levels of a slot (numbered within the run). */
+void
+ecp_run_read_levels(Relation index, const EcpGeometry *geo, const EcpRun *run,
+					uint32 slot, char *levels)
+{
+	uint32		pageno = run->header.ecpr_entry_pages + EcpLevelsPage(geo, slot);
+	Buffer		buffer;
+
+	Assert(slot < run->header.ecpr_nslots);
+	CHECK_FOR_INTERRUPTS();
+	buffer = ecp_run_page_get(index, ECP_PAGE_VECTOR, run->blk, run->run, pageno,
+							  BUFFER_LOCK_SHARE);
+	if (!BufferIsValid(buffer))
+		ecp_report_moved(index, run->blk + pageno);
+	memcpy(levels, EcpPageGetStream(BufferGetPage(buffer)) + EcpLevelsOffset(geo, slot),
+		   geo->levels_bytes);
+	UnlockReleaseBuffer(buffer);
 }

@@ -117,6 +117,8 @@ extern uint32 ecp_run_page_slots(const EcpGeometry *geo, const EcpRun *run,
 								 uint32 pageno);
 extern void ecp_run_copy_page(Relation index, const EcpRun *run,
 							  uint32 pageno, Buffer held, char *copy);
+extern void ecp_run_read_levels(Relation index, const EcpGeometry *geo,
+								const EcpRun *run, uint32 slot, char *levels);
 extern void ecp_run_read_vector(Relation index, const EcpGeometry *geo,
 								const EcpRun *run, const EcpEntryView *view,
 								uint32 slot, char *vector);

@@ -253,14 +253,12 @@ vector_rest_write(Relation index, GenericXLogState *xlog,
 
 /*
  * VEC: up to four vector pages.  Writes a vector, whose slot is free, until
- * no more is left than SLOT can take with it.
+ * no more is left than SLOT can take with it, on slot_max pages.
  */
 static void
 xlog_vec(Relation index, const EcpGeometry *geo, Buffer page0,
-		 EcpVectorRest *rest)
+		 EcpVectorRest *rest, int slot_max)
 {
-	const int	slot_max = ECP_RECORD_PAGES - 2;
-
 	while (rest->offset + rest->bytes > slot_max * ECP_PAYLOAD_BYTES)
 	{
 		GenericXLogState *xlog = GenericXLogStart(index);
@@ -347,9 +345,9 @@ xlog_put_quickly(Relation index, const EcpIndexState *state, int level,
 }
 
 /*
- * SLOT: page 0 of the run (if it changes), entry page, up to two vector
- * pages.  Live bit, TID or child, codes, factors and vector of one free slot
- * agree: all or nothing.
+ * SLOT: page 0 of the run (if it changes), entry page, that of the levels, one or two
+ * vector pages.  Live bit, TID or child, codes, factors, levels and vector of one free
+ * slot agree: all or nothing.
  *
  * page0 is page 0 of the run, exclusively locked; if the run belongs to a
  * leaf that others know, so is the cluster's head.  Returns false, having
@@ -364,7 +362,10 @@ ecp_xlog_put(Relation index, const EcpIndexState *state, int level,
 	const EcpGeometry *geo = EcpLevelGeometry(state, level);
 	EcpRunHeader header = EcpPageGetRunHeader(BufferGetPage(page0));
 	EcpVectorRest rest = {0};
+	EcpSlotItem put = *item;
 	EcpPutSlot	place;
+	uint32		slot;
+	int			max;
 	GenericXLogState *xlog;
 	Page		entry;
 	Page		first = NULL;
@@ -375,26 +376,29 @@ ecp_xlog_put(Relation index, const EcpIndexState *state, int level,
 	Assert(level >= 0 && item->vector != NULL);
 	if (!place_find(index, geo, level, page0, &place))
 		return false;
-	if (place.pageno * geo->slots + place.slot >= stop_slot)
+	slot = place.pageno * geo->slots + place.slot;
+	if (slot >= stop_slot)
 	{
 		if (place.entry != page0)
 			UnlockReleaseBuffer(place.entry);
 		return false;
 	}
 	if (filled)
-		*filled = place.pageno * geo->slots + place.slot;
+		*filled = slot;
 
+	if (geo->levels_bytes > 0)
+		put.levels = palloc(geo->levels_bytes);
+	max = ECP_RECORD_PAGES - (put.levels && place.entry != page0 ? 3 : 2);
 	if (geo->stream)
 	{
-		ecp_geometry_stream_position(geo, header->ecpr_entry_pages,
-									 place.pageno * geo->slots + place.slot,
+		ecp_geometry_stream_position(geo, EcpRunVectorPage(geo, header), slot,
 									 &rest.pageno, &rest.offset);
 		rest.data = item->vector;
 		rest.bytes = geo->vec_bytes;
-		xlog_vec(index, geo, page0, &rest);
+		xlog_vec(index, geo, page0, &rest, max);
 	}
 
-	if (level == 0 && !place.fresh && rest.bytes == 0 &&
+	if (level == 0 && !place.fresh && !geo->stream &&
 		place.pageno == header->ecpr_free_hint)
 	{
 		xlog_put_quickly(index, state, level, &place, item);
@@ -415,10 +419,18 @@ ecp_xlog_put(Relation index, const EcpIndexState *state, int level,
 	else if (place.fresh || level > 0 ||
 			 place.pageno != header->ecpr_free_hint)
 		first = GenericXLogRegisterBuffer(xlog, page0, 0);
+	slot_write(entry, first, state, level, &place, &put);
 	if (rest.bytes > 0)
-		n = vector_rest_write(index, xlog, geo, page0, &rest, buffers,
-							  ECP_RECORD_PAGES - 2);
-	slot_write(entry, first, state, level, &place, item);
+		n = vector_rest_write(index, xlog, geo, page0, &rest, buffers, max);
+	if (put.levels)
+	{
+		buffers[n++] = ecp_xlog_vector_page(index, xlog, geo, page0,
+											header->ecpr_entry_pages +
+											EcpLevelsPage(geo, slot),
+											EcpLevelsOffset(geo, slot), put.levels,
+											geo->levels_bytes);
+		pfree(put.levels);
+	}
 	GenericXLogFinish(xlog);
 
 	while (--n >= 0)

@@ -240,7 +240,7 @@ pass_page_number(EcpRecallCurve *curve, RecallHeld *held)
 	page = &pass->pages[pass->npages++];
 	page->run = held->run.run;
 	page->blk = held->run.blk;
-	page->entry_pages = held->run.header.ecpr_entry_pages;
+	page->vector_page = EcpRunVectorPage(&curve->state->leaf, &held->run.header);
 	page->first = held->first;
 	held->number = pass->npages - 1;
 	return held->number;
@@ -534,7 +534,8 @@ pass_exact_row(EcpRecallCurve *curve, const RecallExact *exact)
 	CHECK_FOR_INTERRUPTS();
 	run.blk = page->blk;
 	run.run = page->run;
-	run.header.ecpr_entry_pages = page->entry_pages;
+	/* a run that begins with its vector part, as far as we need it */
+	run.header.ecpr_entry_pages = page->vector_page;
 	ecp_rerank_reset(&curve->rerank);
 	curve->rerank.query = search->query;
 	(void) ecp_rerank_add_page(&curve->rerank, &run, page->first + row->slot, 1,
@@ -572,7 +573,7 @@ pass_exact(EcpRecallCurve *curve, int n, bool first)
 
 			if (!ecp_recall_search_wants(search, row, first))
 				continue;
-			ecp_geometry_stream_position(geo, page->entry_pages,
+			ecp_geometry_stream_position(geo, page->vector_page,
 										 page->first + row->slot, &pageno, &offset);
 			exact[nexact++] = (RecallExact)
 			{

@@ -169,7 +169,7 @@ typedef struct EcpRecallPage
 {
 	uint64		run;
 	BlockNumber blk;			/* of the run */
-	uint32		entry_pages;
+	uint32		vector_page;	/* of the run */
 	uint32		first;			/* slot of the run */
 } EcpRecallPage;
 

@@ -70,8 +70,9 @@
 #define DEFER_MARGIN			0.03
 #define DEFER_MARGIN_FILTERED	0.3
 
-/* With codes, the tenth rank is hardly ever above this, if its estimate is kth. */
-#define NearWithCodes(kth)	((kth) + 0.1 * fabs(kth))
+/* The tenth rank is hardly ever farther beyond its estimate, as a share of that. */
+#define NEAR_MARGIN_LEVELS	0.02
+#define NEAR_MARGIN_CODES	0.1
 
 /* ---- deferred rows ---- */
 
@@ -200,7 +201,7 @@ ecp_candidates_init(EcpSearch *search)
 	slots->wanted = palloc(sizeof(uint64) * geo->live_words);
 	slots->scratch = palloc(sizeof(float8) * (geo->slots + ECP_KERNEL_SLACK));
 	slots->near.words = palloc(sizeof(uint64) * geo->live_words);
-	if (search->query.nibbles)
+	if (EcpSearchHasBounds(search))
 		slots->near.estimates = palloc(sizeof(float8) * DEFER_WORD * geo->live_words);
 	if (geo->stream && search->query.codes == NULL)
 		slots->vectors = ecp_vector_part_create(geo);
@@ -223,7 +224,8 @@ candidates_note(EcpSearch *search, int slot, float8 rank)
 	 * nibbles: at least as far beyond the k-th as this bound is from its
 	 * estimate
 	 */
-	search->near = search->query.codes ? NearWithCodes(kth) :
+	search->near = search->query.codes ? kth + fabs(kth) *
+		(search->state.leaf.levels_bytes > 0 ? NEAR_MARGIN_LEVELS : NEAR_MARGIN_CODES) :
 		search->query.nibbles ? kth + Max(search->rows.pages.margin * fabs(kth),
 										  estimate - rank) : kth;
 }
@@ -268,7 +270,7 @@ candidates_add(EcpSearch *search, const EcpProbeRun *run, uint32 first, int n)
 	bool		numbered = EcpSearchIsNumbered(search);
 	uint64		added = 0;
 
-	if (numbered)
+	if (numbered && slots->tids)
 		slots->number = ecp_rerank_add_page(&search->rows.rerank, run, first, n,
 											slots->tids);
 	for (int from = 0; from < n; from += 64)
@@ -317,16 +319,15 @@ candidates_compare(EcpSearch *search, const EcpEntryView *view, const uint64 *li
 				   int n, float8 limit)
 {
 	EcpSearchSlots *slots = &search->slots;
-	float4		leader_rank = 0;
 
 	slots->tids = view->tids;
 	slots->ranked = live;
 	slots->near.ranks = defer_room(search, n);
 	if (search->query.codes)
-		leader_rank = search->state.meta.ecpm_root_level > 0 ?
+		slots->leader_rank = search->state.meta.ecpm_root_level > 0 ?
 			search->probe.ref->rank : ecp_code_query_origin(search->query.codes);
 	if (search->query.exact)
-		slots->ranked = ecp_page_near(&search->query, view, leader_rank, live, n,
+		slots->ranked = ecp_page_near(&search->query, view, slots->leader_rank, live, n,
 									  limit, &slots->near);
 	else
 	{
@@ -334,6 +335,76 @@ candidates_compare(EcpSearch *search, const EcpEntryView *view, const uint64 *li
 		for (int i = 0; i < n; i++)
 			slots->near.ranks[i] = search->is_null ? 0 : get_float8_nan();
 	}
+}
+
+/* ---- levels ---- */
+
+/* Refine the bounds of these slots, the first of which is "first" of its run. */
+static void
+candidates_refine(EcpSearch *search, const EcpProbeRun *run, uint32 first, int n,
+				  const uint64 *words)
+{
+	const EcpGeometry *geo = &search->state.leaf;
+	const EcpSearchSlots *slots = &search->slots;
+	Buffer		buffer = InvalidBuffer;
+	uint32		at = 0;
+	Page		page = NULL;
+
+	for (int from = 0; from < n; from += 64)
+	{
+		for (uint64 left = words[from / 64] & EcpLowBits(n - from); left != 0;)
+		{
+			int			bit = pg_rightmost_one_pos64(left);
+			uint32		slot = first + from + bit;
+			uint32		pageno = EcpLevelsPage(geo, slot);
+			int			end = (pageno + 1) * geo->levels_slots - first - from;
+			uint64		here = left & EcpLowBits(end);
+
+			if (!BufferIsValid(buffer) || pageno != at)
+			{
+				if (BufferIsValid(buffer))
+					UnlockReleaseBuffer(buffer);
+				buffer = ecp_probe_buffer(&search->probe, run, ECP_PAGE_VECTOR,
+										  run->header.ecpr_entry_pages + pageno, &page);
+				at = pageno;
+			}
+			ecp_code_query_refine(search->query.codes, slots->leader_rank,
+								  EcpPageGetStream(page) + EcpLevelsOffset(geo, slot),
+								  geo->levels_bytes, here >> bit,
+								  EcpNearBounds(&slots->near, from) + bit,
+								  slots->near.estimates + from + bit);
+			left &= ~here;
+		}
+	}
+	if (BufferIsValid(buffer))
+		UnlockReleaseBuffer(buffer);
+}
+
+/*
+ * The rows of a page with codes and levels: those that may be near have their bounds
+ * refined, from another page, as we lock one at a time.  Releases the buffer.
+ */
+static uint64
+candidates_levels(EcpSearch *search, const EcpProbeRun *run, Buffer buffer,
+				  const EcpEntryView *view, const uint64 *live, uint32 first, int n)
+{
+	EcpSearchSlots *slots = &search->slots;
+	bool		deferred = search->rows.deferred.active;
+	float8		limit = deferred ? search->near : search->rank_max;
+	const uint64 *words;
+
+	candidates_compare(search, view, live, n, limit);
+	slots->number = ecp_rerank_add_page(&search->rows.rerank, run, first, n, view->tids);
+	memmove(slots->wanted, live, sizeof(uint64) * search->state.leaf.live_words);
+	words = slots->ranked == live ? slots->wanted : slots->ranked;
+	slots->ranked = deferred ? slots->wanted : words;
+	slots->tids = NULL;
+	slots->near.factors = NULL;
+	UnlockReleaseBuffer(buffer);
+	/* all rows would be, in vain, if all of them are sorted */
+	if (deferred || !isinf(limit))
+		candidates_refine(search, run, first, n, words);
+	return candidates_add(search, run, first, n);
 }
 
 /* ---- deferred pages ---- */
@@ -486,6 +557,12 @@ ecp_candidates_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 		slots->tids = slots->vectors->tids;
 		slots->ranked = slots->near.words;
 		added = candidates_add(search, run, first, n);
+		search->rows.found += search->rows.deferred.active ? nlive : added;
+		return;
+	}
+	if (nlive > 0 && search->query.codes && search->state.leaf.levels_bytes > 0)
+	{
+		added = candidates_levels(search, run, buffer, view, live, first, n);
 		search->rows.found += search->rows.deferred.active ? nlive : added;
 		return;
 	}

@@ -336,7 +336,8 @@ ecp_vector_part_near(EcpProbe *probe, EcpPageQueries *queries,
 		}
 
 		CHECK_FOR_INTERRUPTS();
-		ecp_geometry_stream_position(geo, run->header.ecpr_entry_pages, first + from + i,
+		ecp_geometry_stream_position(geo, EcpRunVectorPage(geo, &run->header),
+									 first + from + i,
 									 &pageno, &offset);
 		pageno += (offset + copied) / ECP_PAYLOAD_BYTES;
 		offset = (offset + copied) % ECP_PAYLOAD_BYTES;

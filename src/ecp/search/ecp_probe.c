@@ -242,7 +242,8 @@ probe_pin(EcpProbe *probe, const EcpProbeRun *run, uint32 pageno)
 {
 	if (pageno >= run->nrecent)
 		return probe_read(probe->index, run->blk + pageno);
-	probe_warm(probe);
+	if (pageno < run->header.ecpr_entry_pages || pageno == 0)
+		probe_warm(probe);
 	return probe_pin_recent(probe->index, run->blk + pageno,
 							&run->recent[pageno]);
 }

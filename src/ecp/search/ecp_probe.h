@@ -205,9 +205,9 @@ typedef struct EcpNear
 {
 	uint64	   *words;			/* slots that are not above the limit */
 	float8	   *ranks;			/* or lower bounds of them */
-	float8	   *estimates;		/* of nibbles */
-	const uint32 *const *factors;	/* with codes, by which and the margin */
-	EcpCodeMargin margin;		/* estimates follow from bounds */
+	float8	   *estimates;		/* of nibbles, or from levels */
+	const uint32 *const *factors;	/* with codes and without levels, by which */
+	EcpCodeMargin margin;		/* and the margin estimates follow from bounds */
 } EcpNear;
 
 /* With codes: bounds of the word that begins with this slot. */
@@ -236,9 +236,9 @@ extern const uint64 *ecp_page_near(const EcpPageQuery *query, const EcpEntryView
 static inline float8
 ecp_near_estimate(const EcpPageQuery *query, const EcpNear *near, int slot, float8 bound)
 {
-	if (query->codes)
+	if (query->codes && near->factors)
 		return ecp_code_estimate(near->margin, near->factors, slot, bound);
-	return query->nibbles ? near->estimates[slot] : bound;
+	return query->codes || query->nibbles ? near->estimates[slot] : bound;
 }
 
 /* Some queries that exact vectors are compared with: each has a limit, and room. */

@@ -337,7 +337,7 @@ ecp_rerank_add_page(EcpRerank *rerank, const EcpProbeRun *run, uint32 slot,
 	page->first = first;
 	page->blk = run->blk;
 	page->run = run->run;
-	page->entry_pages = run->header.ecpr_entry_pages;
+	page->vector_page = EcpRunVectorPage(&rerank->probe->state->leaf, &run->header);
 	page->slot = slot;
 	page->recent = run->recent;
 	page->nrecent = run->nrecent;
@@ -373,7 +373,7 @@ rerank_find(const EcpRerank *rerank, uint64 number, uint32 *pageno,
 {
 	const EcpCodePage *page = rerank_page(rerank, number);
 
-	ecp_geometry_stream_position(&rerank->probe->state->leaf, page->entry_pages,
+	ecp_geometry_stream_position(&rerank->probe->state->leaf, page->vector_page,
 								 page->slot + (uint32) (number - page->first),
 								 pageno, offset);
 	return page;

@@ -30,7 +30,7 @@ typedef struct EcpCodePage
 	uint64		first;
 	BlockNumber blk;			/* of its run */
 	uint64		run;
-	uint32		entry_pages;
+	uint32		vector_page;	/* of the run */
 	uint32		slot;			/* its first, of the run */
 	Buffer	   *recent;			/* hints of the run's pages */
 	int			nrecent;

@@ -37,6 +37,7 @@ typedef struct EcpSearchSlots
 	const ItemPointerData *tids;	/* of the page */
 	const uint64 *ranked;		/* slots that were compared: */
 	EcpNear		near;			/* their ranks */
+	float4		leader_rank;	/* of the cluster, with codes */
 	uint64		number;			/* of the first slot, if rows are numbered */
 	float8	   *scratch;		/* room for ranks if none is deferred */
 	EcpVectorPart *vectors;		/* if vectors are not on entry pages */
