@@ -157,7 +157,10 @@ SKIP:
 		  "without prefetching $none->{ahead} ahead, $none->{waited} waited for; ",
 		  "with $some->{ahead} and $some->{waited}";
 		is($none->{ahead}, 0, 'nothing is read ahead if that is off');
-		cmp_ok($some->{waited} * 5,
+
+		# what is waited for is mostly the first page of each cluster, since a
+		# search that stops early asks for few clusters before
+		cmp_ok($some->{waited} * 4,
 			'<', $none->{waited}, "$what are read ahead");
 	}
 }

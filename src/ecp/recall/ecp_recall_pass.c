@@ -13,7 +13,8 @@
  * pass goes farther than the one before.  Where a search may end follows from that
  * row, too, so that a pass reads little that the search does not need.
  *
- * Pages are copied, and compared a cluster at a time (ecp_near.c).  With codes, exact
+ * Pages are copied, with the levels of their rows, and compared a cluster at a time
+ * (ecp_near.c), so that a search has the estimates that a scan has.  With codes, exact
  * ranks are read in the end, in the order of blocks, for all searches: first of the rows
  * that are nearest by estimate, and then of those whose bounds are below the k-th of
  * these.
@@ -86,6 +87,7 @@ typedef struct RecallHeld
 {
 	EcpProbeRun run;
 	EcpEntryView view;
+	char	   *levels;			/* of its rows, if they have any */
 	uint32		first;
 	uint32		seed;
 	int			n;
@@ -278,6 +280,15 @@ pass_compare_page(EcpRecallCurve *curve, EcpRecallSearch *search, const RecallPa
 	row.cluster = pair->cluster;
 	for (int from = 0; from < held->n; from += 64)
 	{
+		if (search->codes && held->levels)
+		{
+			near->factors = NULL;
+			ecp_code_query_refine(search->codes, pair->rank,
+								  held->levels + (Size) from * curve->state->leaf.levels_bytes,
+								  curve->state->leaf.levels_bytes,
+								  words[from / 64] & EcpLowBits(held->n - from),
+								  EcpNearBounds(near, from), near->estimates + from);
+		}
 		/* nearly all rows end here */
 		for (uint64 word = words[from / 64] & EcpLowBits(held->n - from); word != 0;
 			 word &= word - 1)
@@ -343,6 +354,8 @@ pass_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 		pass->nheld++;
 	}
 	UnlockReleaseBuffer(buffer);
+	if (n > 0 && geo->levels_bytes > 0)
+		ecp_levels_copy(&curve->probe, run, first, held->view.live, n, held->levels);
 	if (pass->nheld == PASS_PAGES_HELD)
 		pass_compare(curve);
 }
@@ -613,8 +626,11 @@ ecp_recall_pass_init(EcpRecallCurve *curve)
 	qsort_arg(pass->order, n, sizeof(uint32), pass_compare_blocks, curve->clusters);
 	pass->near.words = palloc(sizeof(uint64) * geo->live_words);
 	pass->near.ranks = palloc((geo->slots + ECP_KERNEL_SLACK) * sizeof(float8));
+	pass->near.estimates = palloc(sizeof(float8) * 64 * geo->live_words);
 	pass->some = palloc(sizeof(uint64) * geo->live_words);
-	pass->held = palloc(PASS_PAGES_HELD * sizeof(RecallHeld));
+	pass->held = palloc0(PASS_PAGES_HELD * sizeof(RecallHeld));
+	for (int h = 0; h < PASS_PAGES_HELD && geo->levels_bytes > 0; h++)
+		pass->held[h].levels = palloc((Size) geo->slots * geo->levels_bytes);
 	pass->copies = (char *)
 		TYPEALIGN(64, palloc(PASS_PAGES_HELD * (Size) BLCKSZ + 64 +
 							 ECP_KERNEL_SLACK));

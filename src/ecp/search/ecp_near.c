@@ -207,6 +207,34 @@ ecp_page_near_queries(EcpPageQueries *queries, const EcpEntryView *view,
 	}
 }
 
+/* Pages without a live slot are skipped, as they may not be initialised. */
+void
+ecp_levels_copy(EcpProbe *probe, const EcpProbeRun *run, uint32 first,
+				const uint64 *live, int n, char *levels)
+{
+	const EcpGeometry *geo = &probe->state->leaf;
+	int			end;
+
+	for (int i = 0; i < n; i = end)
+	{
+		uint32		pageno = run->header.ecpr_entry_pages + EcpLevelsPage(geo, first + i);
+		int			slot = i;
+		Buffer		buffer;
+		Page		page;
+
+		end = Min(n, i + geo->levels_slots - (int) ((first + i) % geo->levels_slots));
+		while (slot < end && (live[slot / 64] >> slot % 64 & 1) == 0)
+			slot++;
+		if (slot == end)
+			continue;
+		buffer = ecp_probe_buffer(probe, run, ECP_PAGE_VECTOR, pageno, &page);
+		memcpy(levels + (Size) i * geo->levels_bytes,
+			   EcpPageGetStream(page) + EcpLevelsOffset(geo, first + i),
+			   (Size) (end - i) * geo->levels_bytes);
+		UnlockReleaseBuffer(buffer);
+	}
+}
+
 /* ---- the vector part ---- */
 
 EcpVectorPart *

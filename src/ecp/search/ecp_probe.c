@@ -557,6 +557,18 @@ ecp_probe_prefetch(Relation index, BlockNumber blk, uint32 npages)
 		PrefetchBuffer(index, MAIN_FORKNUM, blk + i);
 }
 
+/* The first pages of a cluster, which are read whatever its rows are. */
+static uint32
+probe_first_pages(const EcpGeometry *geo, const EcpChildData *child)
+{
+	uint32		npages = Min(child->ecpc_npages, ECP_RUN_PAGES_MAX);
+
+	/* of the vector pages, only a few will be read */
+	return geo->quantizer == ECP_QUANTIZER_NONE ? npages :
+		Min(npages, child->ecpc_nrows / geo->slots + 1 +
+			ecp_geometry_levels_pages(geo, child->ecpc_nrows));
+}
+
 /* Prefetch the pages of the clusters that are read next. */
 static void
 probe_prefetch(EcpProbe *probe)
@@ -566,24 +578,24 @@ probe_prefetch(EcpProbe *probe)
 						  probe->nrefs);
 
 	probe_ask(probe, Min(end, probe->sure) - probe->next_ref);
-	/* the cluster that is read now is not worth a prefetch */
+	/* of the cluster that is read now, only levels are worth a prefetch */
+	if (probe->prefetched <= probe->next_ref && geo->levels_bytes > 0)
+	{
+		const EcpChildData *child = &probe->refs[probe->next_ref].child;
+
+		ecp_probe_prefetch(probe->index, child->ecpc_blk + 1,
+						   probe_first_pages(geo, child) - 1);
+	}
 	probe->prefetched = Max(probe->prefetched, probe->next_ref + 1);
 	for (; probe->prefetched < end; probe->prefetched++)
 	{
 		const EcpClusterRef *ref = &probe->refs[probe->prefetched];
-		const EcpChildData *child = &ref->child;
-		uint32		npages = Min(child->ecpc_npages, ECP_RUN_PAGES_MAX);
 
 		if (probe->prefetched >= probe->sure)
 			break;
-		if (ref->skip)
-			continue;
-
-		/* of the vector pages, only a few will be read */
-		if (geo->quantizer != ECP_QUANTIZER_NONE)
-			npages = Min(npages, child->ecpc_nrows / geo->slots + 1);
-
-		ecp_probe_prefetch(probe->index, child->ecpc_blk, npages);
+		if (!ref->skip)
+			ecp_probe_prefetch(probe->index, ref->child.ecpc_blk,
+							   probe_first_pages(geo, &ref->child));
 	}
 }
 

@@ -241,6 +241,10 @@ ecp_near_estimate(const EcpPageQuery *query, const EcpNear *near, int slot, floa
 	return query->codes || query->nibbles ? near->estimates[slot] : bound;
 }
 
+/* Copy the levels of the live ones of n slots, the first of which is "first" of a run. */
+extern void ecp_levels_copy(EcpProbe *probe, const EcpProbeRun *run, uint32 first,
+							const uint64 *live, int n, char *levels);
+
 /* Some queries that exact vectors are compared with: each has a limit, and room. */
 typedef struct EcpPageQueries
 {
