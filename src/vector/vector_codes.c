@@ -52,7 +52,7 @@ struct EcpCodeQuery
 	float4		eps;
 	float4		rounding;		/* of the tables: what <s, q'> may be short of */
 	float4		loss;			/* see code_loss() */
-	const int8 *elements;		/* q' in bytes, as nibble_dot() has it */
+	const int8 *elements;		/* q' in bytes, for levels */
 	float4		byte_step;
 	int32		byte_sum;
 	float4		byte_rounding;	/* eps times what bytes may be short of, a
@@ -403,38 +403,51 @@ code_make_tables(EcpCodeScan *scan, const float4 *q, uint8 *tables)
 		code_make_table(steps + g * ECP_GROUP, tables + g * 16);
 }
 
-/* The elements of a query in bytes, and what they lack. */
-static void
-query_round(EcpCodeQuery *query, const float4 *q, int ndims, int8 *elements)
+EcpRounded
+ecp_code_round(const float4 *x, int n, int8 *bytes)
 {
-	Size		part = EcpPlanePadded(ndims / 2);
-	int			half = ndims / 2;
+	EcpRounded	rounded = {0};
 	float4		largest = 0;
 	double		lack2 = 0;
 
-	for (int i = 0; i < ndims; i++)
-		largest = Max(largest, fabsf(q[i]));
-	query->elements = elements;
-	query->byte_step = largest / QUERY_LEVELS;
-	for (int i = 0; i < ndims; i++)
+	for (int i = 0; i < n; i++)
+		largest = Max(largest, fabsf(x[i]));
+	rounded.step = largest / QUERY_LEVELS;
+	for (int i = 0; i < n; i++)
 	{
-		int			byte = largest > 0 ? (int) rintf(q[i] / largest * QUERY_LEVELS) : 0;
-		double		lack = q[i] - query->byte_step * byte;
+		double		lack;
 
-		elements[i < half ? i : part + i - half] = byte;
-		query->byte_sum += byte;
+		bytes[i] = largest > 0 ? (int) rintf(x[i] / largest * QUERY_LEVELS) : 0;
+		lack = x[i] - (double) rounded.step * bytes[i];
+		rounded.total += bytes[i];
 		lack2 += lack * lack;
 	}
-	query->byte_rounding = LEVELS_CAUTION * query->eps * LEVEL_STEPS * sqrt(lack2);
+	rounded.lack = sqrt(lack2);
+	return rounded;
+}
+
+/* The elements of a query in bytes, as nibble_dot() has them. */
+static void
+query_round(EcpCodeQuery *query, const float4 *q, int ndims, int8 *elements)
+{
+	int8		bytes[ECP_CODE_DIMS_MAX];
+	EcpRounded	rounded = ecp_code_round(q, ndims, bytes);
+
+	memcpy(elements, bytes, ndims / 2);
+	memcpy(elements + EcpPlanePadded(ndims / 2), bytes + ndims / 2, ndims / 2);
+	query->elements = elements;
+	query->byte_step = rounded.step;
+	query->byte_sum = rounded.total;
+	query->byte_rounding = LEVELS_CAUTION * query->eps * LEVEL_STEPS * rounded.lack;
 }
 
 EcpCodeQuery *
 ecp_code_query_create(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
-					  const void *query, float4 eps)
+					  const void *query, float4 eps, bool levels)
 {
 	int			ndims = EcpCodeDims(dims);
 	Size		bytes = sizeof(EcpCodeQuery) + CODE_ALIGN + ndims / ECP_GROUP * 16 +
-		2 * EcpPlanePadded(ndims / 2);
+		(levels ? 2 * EcpPlanePadded(ndims / 2) : 0);
 	EcpCodeQuery *result = palloc0(bytes);
 	uint8	   *tables = (uint8 *) TYPEALIGN(CODE_ALIGN, result + 1);
 	float4		q[ECP_CODE_DIMS_MAX];
@@ -453,7 +466,8 @@ ecp_code_query_create(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
 	result->scan.ngroups = ndims / ECP_GROUP;
 	result->scan.tables = tables;
 	code_make_tables(&result->scan, q, tables);
-	query_round(result, q, ndims, (int8 *) TYPEALIGN(CODE_ALIGN, tables + ndims / ECP_GROUP * 16));
+	if (levels)
+		query_round(result, q, ndims, (int8 *) tables + ndims / ECP_GROUP * 16);
 
 	/* an entry is off by half a step at most, by uniform chance */
 	ngroups = result->scan.ngroups;

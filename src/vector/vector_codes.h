@@ -108,12 +108,25 @@ extern void ecp_code_get(const uint8 *blocks, int slot, int dims, uint8 *code);
 #define ECP_CODE_EPS		2.5f
 #define ECP_CODE_EPS_WIDE	5.0f
 
-/* One query, prepared for many rows; palloc'd in one chunk. */
+/* One query, prepared for many rows, for their levels, too; palloc'd in one chunk. */
 typedef struct EcpCodeQuery EcpCodeQuery;
 
 extern EcpCodeQuery *ecp_code_query_create(EcpElem elem, EcpMetric metric,
 										   int dims, uint64 seed,
-										   const void *query, float4 eps);
+										   const void *query, float4 eps, bool levels);
+
+/*
+ * The elements of a rotated query as signed bytes, in steps; what these add up to, and the
+ * length of what they lack.
+ */
+typedef struct EcpRounded
+{
+	float4		step;
+	int32		total;
+	double		lack;
+} EcpRounded;
+
+extern EcpRounded ecp_code_round(const float4 *x, int n, int8 *bytes);
 
 /*
  * Lower bounds of the ranks of n rows of a cluster; leader_rank is what the

@@ -288,8 +288,8 @@ typedef struct EcpKernels
 	.u8_panel_nearest = u8_panel_nearest, .f32_panel_nearest = f32_panel_nearest, \
 	.f32_hadamard = f32_hadamard, .f32_signs = f32_signs, .u8_floats = u8_floats, \
 	.u8_add = u8_add, .f32_add = f32_add, .f32_bytes = f32_bytes, \
-	.plane_dots = plane_dots, .nibble_dot = nibble_dot, .code_bounds = code_bounds, .f64_passed = f64_passed, \
-	.f32_passed = f32_passed
+	.plane_dots = plane_dots, .nibble_dot = nibble_dot, .code_bounds = code_bounds, \
+	.f64_passed = f64_passed, .f32_passed = f32_passed
 
 /* Fewer than 16 bytes, then zeros. */
 static inline void

@@ -37,9 +37,6 @@
 /* By how much rounding of floats may change a cosine, or the square of an error. */
 #define NIBBLES_LOSS	2e-6
 
-/* The largest level of a query's elements, in 8 bits. */
-#define QUERY_LEVELS	127
-
 /* How much wider signs take eps than bounds do, since they leave rows out. */
 #define SIGNS_CAUTION	1.2
 
@@ -254,28 +251,22 @@ ecp_nibbles_fault(const void *nibbles)
 	return NULL;
 }
 
-/* The elements of a query in 8 bits, and what they lack. */
+/* The elements of a query in 8 bits, as plane_dots() has them. */
 static void
 query_round(EcpNibblesQuery *query, const float4 *x, int n, int8 *elements)
 {
 	int			part = EcpPlanePadded(query->bytes);
-	float4		largest = 0;
-	double		lack2 = 0;
+	int8		bytes[ECP_NIBBLES_DIMS_MAX];
+	EcpRounded	rounded = ecp_code_round(x, n, bytes);
 
-	for (int i = 0; i < n; i++)
-		largest = Max(largest, fabsf(x[i]));
-	query->step = largest / QUERY_LEVELS;
 	for (int i = 0; i < n; i++)
 	{
-		int			level = largest > 0 ? (int) rintf(x[i] / largest * QUERY_LEVELS) : 0;
-		double		lack = x[i] - query->step * level;
-
-		elements[i % 8 * part + i / 8] = level;
-		query->total += level;
-		lack2 += lack * lack;
+		elements[i % 8 * part + i / 8] = bytes[i];
 		query->sum += x[i];
 	}
-	query->rounded = sqrt(lack2);
+	query->step = rounded.step;
+	query->total = rounded.total;
+	query->rounded = rounded.lack;
 }
 
 Size

@@ -225,7 +225,7 @@ count_above(const Kind *kind, const Shape *shape, int dims, float scale,
 		exact_fac[f] = exact_factors[f];
 
 	codes = ecp_code_query_create(kind->leader_elem, kind->metric, dims, dims,
-								  pquery, ECP_CODE_EPS_WIDE);
+								  pquery, ECP_CODE_EPS_WIDE, true);
 	if (has_leader)
 	{
 		void	   *memory = malloc(ecp_panel_bytes(kind->leader_elem, dims, 1));

@@ -612,7 +612,7 @@ code_all(const char *isa, EcpElem elem, EcpMetric metric, int dims,
 			check(false, isa, "code back from its block", dims, n, 0);
 	}
 	prepared = ecp_code_query_create(elem, metric, dims, 7, query,
-									 ECP_CODE_EPS);
+									 ECP_CODE_EPS, true);
 	if (leader == NULL)
 		leader_rank = ecp_code_query_origin(prepared);
 	ecp_code_query_bounds(prepared, leader_rank, coded->blocks,

@@ -101,6 +101,18 @@ image_put_stream(char *pages, const EcpGeometry *geo, uint32 slot, const char *v
 	}
 }
 
+/* Copy the levels of a slot into a run in memory. */
+static void
+image_put_levels(char *pages, const EcpGeometry *geo, uint32 slot, const char *levels)
+{
+	uint32		pageno = EcpPageGetRunHeader((Page) pages)->ecpr_entry_pages +
+		EcpLevelsPage(geo, slot);
+	Page		page = (Page) (pages + (Size) pageno * BLCKSZ);
+
+	memcpy(EcpPageGetStream(page) + EcpLevelsOffset(geo, slot), levels,
+		   geo->levels_bytes);
+}
+
 /*
  * Begin the summary of a new leaf, of its rows or, of a further run, of these for
  * its cluster.  Insert buffers have none.
@@ -171,9 +183,7 @@ new_write(EcpReplace *r, EcpNewRun *new)
 					   new->level, &view);
 		ecp_entry_put(&r->state, new->level, &view, slot, &item);
 		if (geo->levels_bytes > 0)
-			memcpy(EcpPageGetStream((Page) (pages + BLCKSZ *
-											(Size) (entry_pages + EcpLevelsPage(geo, i)))) +
-				   EcpLevelsOffset(geo, i), levels, geo->levels_bytes);
+			image_put_levels(pages, geo, i, levels);
 		if (geo->stream)
 			image_put_stream(pages, geo, i, item.vector);
 		EcpSlotSetLive(&view, slot);

@@ -36,8 +36,8 @@
 #define ECP_AUTO_DIMS_FLOAT		96
 
 /*
- * Of longer vectors one bit an element tells enough: levels, an eighth of the floats, save
- * less than a tenth of a search for ten rows from 256 elements on.
+ * Of longer vectors one bit an element tells enough: levels, an eighth of the floats, saved
+ * less than a tenth of a search for ten rows with 384 elements.
  */
 #define ECP_LEVELS_DIMS_MAX		256
 

@@ -272,23 +272,16 @@ pass_compare_page(EcpRecallCurve *curve, EcpRecallSearch *search, const RecallPa
 	const EcpEntryView *view = &held->view;
 	EcpNear    *near = &curve->pass->near;
 	EcpPageQuery query = {curve->state, search->query, search->codes};
-	const uint64 *words = ecp_page_near(&query, view, pair->rank, search->share > 1 ?
-										pass_some(curve, held) : view->live, held->n,
-										search->limit, near);
+	const uint64 *words;
 	EcpRecallRow row = {0};
 
+	near->levels = held->levels;
+	words = ecp_page_near(&query, view, pair->rank, search->share > 1 ?
+						  pass_some(curve, held) : view->live, held->n, search->limit,
+						  near);
 	row.cluster = pair->cluster;
 	for (int from = 0; from < held->n; from += 64)
 	{
-		if (search->codes && held->levels)
-		{
-			near->factors = NULL;
-			ecp_code_query_refine(search->codes, pair->rank,
-								  held->levels + (Size) from * curve->state->leaf.levels_bytes,
-								  curve->state->leaf.levels_bytes,
-								  words[from / 64] & EcpLowBits(held->n - from),
-								  EcpNearBounds(near, from), near->estimates + from);
-		}
 		/* nearly all rows end here */
 		for (uint64 word = words[from / 64] & EcpLowBits(held->n - from); word != 0;
 			 word &= word - 1)

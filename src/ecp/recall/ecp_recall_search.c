@@ -550,7 +550,8 @@ ecp_recall_search_begin(EcpRecallCurve *curve, EcpRecallSearch *search)
 												  meta->ecpm_dims,
 												  meta->ecpm_rotation_seed,
 												  search->prepared,
-												  SEARCH_CODE_EPS);
+												  SEARCH_CODE_EPS,
+												  curve->state->leaf.levels_bytes > 0);
 	}
 	search->done = false;
 	search->self_cluster = PG_INT32_MAX;

@@ -339,47 +339,6 @@ candidates_compare(EcpSearch *search, const EcpEntryView *view, const uint64 *li
 
 /* ---- levels ---- */
 
-/* Refine the bounds of these slots, the first of which is "first" of its run. */
-static void
-candidates_refine(EcpSearch *search, const EcpProbeRun *run, uint32 first, int n,
-				  const uint64 *words)
-{
-	const EcpGeometry *geo = &search->state.leaf;
-	const EcpSearchSlots *slots = &search->slots;
-	Buffer		buffer = InvalidBuffer;
-	uint32		at = 0;
-	Page		page = NULL;
-
-	for (int from = 0; from < n; from += 64)
-	{
-		for (uint64 left = words[from / 64] & EcpLowBits(n - from); left != 0;)
-		{
-			int			bit = pg_rightmost_one_pos64(left);
-			uint32		slot = first + from + bit;
-			uint32		pageno = EcpLevelsPage(geo, slot);
-			int			end = (pageno + 1) * geo->levels_slots - first - from;
-			uint64		here = left & EcpLowBits(end);
-
-			if (!BufferIsValid(buffer) || pageno != at)
-			{
-				if (BufferIsValid(buffer))
-					UnlockReleaseBuffer(buffer);
-				buffer = ecp_probe_buffer(&search->probe, run, ECP_PAGE_VECTOR,
-										  run->header.ecpr_entry_pages + pageno, &page);
-				at = pageno;
-			}
-			ecp_code_query_refine(search->query.codes, slots->leader_rank,
-								  EcpPageGetStream(page) + EcpLevelsOffset(geo, slot),
-								  geo->levels_bytes, here >> bit,
-								  EcpNearBounds(&slots->near, from) + bit,
-								  slots->near.estimates + from + bit);
-			left &= ~here;
-		}
-	}
-	if (BufferIsValid(buffer))
-		UnlockReleaseBuffer(buffer);
-}
-
 /*
  * The rows of a page with codes and levels: those that may be near have their bounds
  * refined, from another page, as we lock one at a time.  Releases the buffer.
@@ -399,11 +358,11 @@ candidates_levels(EcpSearch *search, const EcpProbeRun *run, Buffer buffer,
 	words = slots->ranked == live ? slots->wanted : slots->ranked;
 	slots->ranked = deferred ? slots->wanted : words;
 	slots->tids = NULL;
-	slots->near.factors = NULL;
 	UnlockReleaseBuffer(buffer);
 	/* all rows would be, in vain, if all of them are sorted */
 	if (deferred || !isinf(limit))
-		candidates_refine(search, run, first, n, words);
+		ecp_levels_near(&search->probe, &search->query, run, first, slots->leader_rank,
+						words, n, &slots->near);
 	return candidates_add(search, run, first, n);
 }
 

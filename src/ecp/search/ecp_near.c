@@ -10,6 +10,8 @@
  *					they are above a limit
  *	 nibbles		the same with estimates and lower bounds of ranks
  *	 codes			lower bounds of ranks
+ *	 levels			higher ones, and estimates, for those rows with codes that may be
+ *					near
  *	 vector part	exact ranks, page after page of that: whole vectors where they
  *					stand, those that span pages in a copy
  *
@@ -121,7 +123,7 @@ static pg_noinline void
 near_codes(const EcpPageQuery *query, const EcpEntryView *view, float4 leader_rank,
 		   const uint64 *live, int n, EcpNear *near)
 {
-	near->factors = (const uint32 *const *) view->factors;
+	near->factors = near->levels ? NULL : (const uint32 *const *) view->factors;
 	near->margin = ecp_code_query_margin(query->codes, leader_rank);
 	for (int from = 0; from < n; from += 64)
 	{
@@ -136,6 +138,19 @@ near_codes(const EcpPageQuery *query, const EcpEntryView *view, float4 leader_ra
 							  from * query->state->leaf.code_bytes, factors, count,
 							  EcpNearBounds(near, from));
 	}
+}
+
+/* Refine the bounds of slots from "from" on, where their levels begin. */
+static inline void
+near_refine(const EcpPageQuery *query, float4 leader_rank, const char *levels, int from,
+			uint64 which, EcpNear *near)
+{
+	/* the bounds of a word are half as long as its room */
+	float4	   *bounds = EcpNearBounds(near, from / 64 * 64) + from % 64;
+
+	ecp_code_query_refine(query->codes, leader_rank, levels,
+						  query->state->leaf.levels_bytes, which, bounds,
+						  near->estimates + from);
 }
 
 const uint64 *
@@ -155,12 +170,18 @@ ecp_page_near(const EcpPageQuery *query, const EcpEntryView *view, float4 leader
 				   near->ranks);
 	else
 		near_some(query, view, live, n, near->ranks);
-	if (limit == get_float8_infinity())
-		return live;
-	for (int from = 0; from < n; from += 64)
-		near->words[from / 64] = live[from / 64] &
-			ecp_near_passed(query, near, from, Min(n - from, 64), limit);
-	return near->words;
+	if (limit != get_float8_infinity())
+	{
+		for (int from = 0; from < n; from += 64)
+			near->words[from / 64] = live[from / 64] &
+				ecp_near_passed(query, near, from, Min(n - from, 64), limit);
+		live = near->words;
+	}
+	for (int from = 0; query->codes && near->levels && from < n; from += 64)
+		near_refine(query, leader_rank, near->levels +
+					(Size) from * query->state->leaf.levels_bytes, from,
+					live[from / 64] & EcpLowBits(n - from), near);
+	return live;
 }
 
 /* Keep the live slots that are not above a query's limit, by their ranks. */
@@ -207,31 +228,88 @@ ecp_page_near_queries(EcpPageQueries *queries, const EcpEntryView *view,
 	}
 }
 
+/* ---- levels ---- */
+
+/* The slot behind those whose levels are on one page with those of slot i. */
+static inline int
+levels_end(const EcpGeometry *geo, uint32 first, int i)
+{
+	return i + geo->levels_slots - (int) ((first + i) % geo->levels_slots);
+}
+
+/* The page with the levels of slot i, share-locked, and where they begin. */
+static Buffer
+levels_buffer(EcpProbe *probe, const EcpProbeRun *run, uint32 first, int i,
+			  const char **levels)
+{
+	const EcpGeometry *geo = &probe->state->leaf;
+	Page		page;
+	Buffer		buffer = ecp_probe_buffer(probe, run, ECP_PAGE_VECTOR,
+										  run->header.ecpr_entry_pages +
+										  EcpLevelsPage(geo, first + i), &page);
+
+	*levels = EcpPageGetStream(page) + EcpLevelsOffset(geo, first + i);
+	return buffer;
+}
+
+/* The first slot from i on that is in the words, or n. */
+static inline int
+levels_next(const uint64 *words, int i, int n)
+{
+	for (; i < n; i = (i / 64 + 1) * 64)
+	{
+		uint64		word = words[i / 64] >> i % 64;
+
+		if (word != 0)
+			return Min(i + pg_rightmost_one_pos64(word), n);
+	}
+	return n;
+}
+
+void
+ecp_levels_near(EcpProbe *probe, const EcpPageQuery *query, const EcpProbeRun *run,
+				uint32 first, float4 leader_rank, const uint64 *words, int n,
+				EcpNear *near)
+{
+	const EcpGeometry *geo = &probe->state->leaf;
+	int			i = levels_next(words, 0, n);
+
+	near->factors = NULL;
+	while (i < n)
+	{
+		int			end = Min(levels_end(geo, first, i), n);
+		const char *levels;
+		Buffer		buffer = levels_buffer(probe, run, first, i, &levels);
+		int			upto;
+
+		for (int from = i; from < end; from = upto)
+		{
+			upto = Min((from / 64 + 1) * 64, end);
+			near_refine(query, leader_rank, levels + (Size) (from - i) * geo->levels_bytes,
+						from, words[from / 64] >> from % 64 & EcpLowBits(upto - from), near);
+		}
+		UnlockReleaseBuffer(buffer);
+		i = levels_next(words, end, n);
+	}
+}
+
 /* Pages without a live slot are skipped, as they may not be initialised. */
 void
 ecp_levels_copy(EcpProbe *probe, const EcpProbeRun *run, uint32 first,
 				const uint64 *live, int n, char *levels)
 {
 	const EcpGeometry *geo = &probe->state->leaf;
-	int			end;
 
-	for (int i = 0; i < n; i = end)
+	for (int i = levels_next(live, 0, n); i < n;)
 	{
-		uint32		pageno = run->header.ecpr_entry_pages + EcpLevelsPage(geo, first + i);
-		int			slot = i;
-		Buffer		buffer;
-		Page		page;
+		int			end = Min(levels_end(geo, first, i), n);
+		const char *stored;
+		Buffer		buffer = levels_buffer(probe, run, first, i, &stored);
 
-		end = Min(n, i + geo->levels_slots - (int) ((first + i) % geo->levels_slots));
-		while (slot < end && (live[slot / 64] >> slot % 64 & 1) == 0)
-			slot++;
-		if (slot == end)
-			continue;
-		buffer = ecp_probe_buffer(probe, run, ECP_PAGE_VECTOR, pageno, &page);
-		memcpy(levels + (Size) i * geo->levels_bytes,
-			   EcpPageGetStream(page) + EcpLevelsOffset(geo, first + i),
+		memcpy(levels + (Size) i * geo->levels_bytes, stored,
 			   (Size) (end - i) * geo->levels_bytes);
 		UnlockReleaseBuffer(buffer);
+		i = levels_next(live, end, n);
 	}
 }
 

@@ -238,11 +238,11 @@ probe_pin_recent(Relation index, BlockNumber blk, Buffer *recent)
 
 /* The same with a page of a run, of which some are remembered. */
 static inline Buffer
-probe_pin(EcpProbe *probe, const EcpProbeRun *run, uint32 pageno)
+probe_pin(EcpProbe *probe, const EcpProbeRun *run, int kind, uint32 pageno)
 {
 	if (pageno >= run->nrecent)
 		return probe_read(probe->index, run->blk + pageno);
-	if (pageno < run->header.ecpr_entry_pages || pageno == 0)
+	if (kind == ECP_PAGE_ENTRY)
 		probe_warm(probe);
 	return probe_pin_recent(probe->index, run->blk + pageno,
 							&run->recent[pageno]);
@@ -258,7 +258,7 @@ ecp_probe_buffer(EcpProbe *probe, const EcpProbeRun *run, int kind,
 {
 	Relation	index = probe->index;
 	BlockNumber blk = run->blk + pageno;
-	Buffer		buffer = probe_pin(probe, run, pageno);
+	Buffer		buffer = probe_pin(probe, run, kind, pageno);
 
 	Assert(kind == ECP_PAGE_ENTRY || kind == ECP_PAGE_VECTOR);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);

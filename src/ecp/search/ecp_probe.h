@@ -206,8 +206,10 @@ typedef struct EcpNear
 	uint64	   *words;			/* slots that are not above the limit */
 	float8	   *ranks;			/* or lower bounds of them */
 	float8	   *estimates;		/* of nibbles, or from levels */
-	const uint32 *const *factors;	/* with codes and without levels, by which */
-	EcpCodeMargin margin;		/* and the margin estimates follow from bounds */
+	const char *levels;			/* of the slots, if they are at hand */
+	const uint32 *const *factors;	/* with codes but no levels, by which and
+									 * the */
+	EcpCodeMargin margin;		/* margin estimates follow from bounds */
 } EcpNear;
 
 /* With codes: bounds of the word that begins with this slot. */
@@ -241,7 +243,13 @@ ecp_near_estimate(const EcpPageQuery *query, const EcpNear *near, int slot, floa
 	return query->codes || query->nibbles ? near->estimates[slot] : bound;
 }
 
-/* Copy the levels of the live ones of n slots, the first of which is "first" of a run. */
+/*
+ * Levels are on pages of their own.  Of n slots, the first of which is "first" of a run,
+ * the bounds of some are refined, or the levels of the live ones copied, for EcpNear.
+ */
+extern void ecp_levels_near(EcpProbe *probe, const EcpPageQuery *query,
+							const EcpProbeRun *run, uint32 first, float4 leader_rank,
+							const uint64 *words, int n, EcpNear *near);
 extern void ecp_levels_copy(EcpProbe *probe, const EcpProbeRun *run, uint32 first,
 							const uint64 *live, int n, char *levels);
 

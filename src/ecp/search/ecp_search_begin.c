@@ -242,7 +242,8 @@ search_set_codes(EcpSearch *search, const void *prepared)
 	search->query.codes = ecp_code_query_create(meta->ecpm_leader_elem,
 												meta->ecpm_metric, meta->ecpm_dims,
 												meta->ecpm_rotation_seed, prepared,
-												all ? ECP_CODE_EPS_WIDE : ECP_CODE_EPS);
+												all ? ECP_CODE_EPS_WIDE : ECP_CODE_EPS,
+												search->state.leaf.levels_bytes > 0);
 	search->rows.rerank.query = search->query.exact;
 }
 
