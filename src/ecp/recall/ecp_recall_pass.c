@@ -97,6 +97,8 @@ typedef struct RecallHeld
 struct RecallPass
 {
 	uint32	   *order;			/* clusters in the order of blocks */
+	uint32	   *near_first;		/* of them, the first of each range of blocks */
+	int			near_bits;		/* of a block's number, those within a range */
 	Buffer	   *recent;			/* PASS_RECENT of each */
 
 	EcpRecallSearch *searches;	/* of the batch */
@@ -129,27 +131,39 @@ pass_compare_blocks(const void *a, const void *b, void *arg)
 	return (x > y) - (x < y);
 }
 
-/* The number of a cluster by its block. */
+/* The number of a cluster by its block, from where clusters near that begin. */
 static uint32
 pass_place(const EcpRecallCurve *curve, const EcpClusterRef *ref)
 {
-	const uint32 *order = curve->pass->order;
+	const struct RecallPass *pass = curve->pass;
 	BlockNumber blk = ref->child.ecpc_blk;
-	int			low = 0;
-	int			high = curve->nplaces;
+	uint32		near = Min(blk >> pass->near_bits, (uint32) curve->nplaces);
 
-	while (low < high)
+	for (uint32 i = pass->near_first[near]; i < pass->near_first[near + 1]; i++)
+		if (curve->clusters[pass->order[i]].ecpc_blk == blk)
+			return pass->order[i];
+	ecp_report_corrupt(curve->index, blk, "A cluster is not in the tree.");
+}
+
+/* Set where the clusters near each block begin: for each cluster, a range of blocks. */
+static void
+pass_set_places(const EcpRecallCurve *curve)
+{
+	struct RecallPass *pass = curve->pass;
+	uint32		n = curve->nplaces;
+	uint32		i = 0;
+
+	pass->near_first = palloc_extended(mul_size((Size) n + 2, sizeof(uint32)),
+									   MCXT_ALLOC_HUGE);
+	while (curve->clusters[pass->order[n - 1]].ecpc_blk >> pass->near_bits > n)
+		pass->near_bits++;
+	for (uint32 near = 0; near <= n; near++)
 	{
-		int			middle = (low + high) / 2;
-
-		if (curve->clusters[order[middle]].ecpc_blk < blk)
-			low = middle + 1;
-		else
-			high = middle;
+		pass->near_first[near] = i;
+		while (i < n && curve->clusters[pass->order[i]].ecpc_blk >> pass->near_bits == near)
+			i++;
 	}
-	if (low == curve->nplaces || curve->clusters[order[low]].ecpc_blk != blk)
-		ecp_report_corrupt(curve->index, blk, "A cluster is not in the tree.");
-	return order[low];
+	pass->near_first[n + 1] = n;
 }
 
 static void
@@ -617,6 +631,7 @@ ecp_recall_pass_init(EcpRecallCurve *curve)
 	for (uint32 c = 0; c < n; c++)
 		pass->order[c] = c;
 	qsort_arg(pass->order, n, sizeof(uint32), pass_compare_blocks, curve->clusters);
+	pass_set_places(curve);
 	pass->near.words = palloc(sizeof(uint64) * geo->live_words);
 	pass->near.ranks = palloc((geo->slots + ECP_KERNEL_SLACK) * sizeof(float8));
 	pass->near.estimates = palloc(sizeof(float8) * 64 * geo->live_words);
