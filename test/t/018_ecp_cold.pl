@@ -175,4 +175,42 @@ like(
 	),
 	qr/Buffers: shared .*read=\d{3}/,
 	'where clusters come from outside');
+
+# pages of the index that a batch reads from outside: the clusters of five vectors
+sub batch_reads
+{
+	my ($cost) = @_;
+	my $batch = q(SELECT count(n.id) FROM five q,
+		LATERAL (SELECT id FROM items ORDER BY v <-> q.v LIMIT 10) n);
+
+	$node->restart;
+	like(
+		$node->safe_psql(
+			'postgres', qq(
+SET ecp.probes = 1;
+SET enable_memoize = off;
+SET random_page_cost = $cost;
+EXPLAIN $batch;
+$batch;
+SELECT pg_stat_force_next_flush();)),
+		qr/Custom Scan \(ecp batch\)/,
+		"a page costs $cost: a batch");
+	return $node->safe_psql(
+		'postgres', q(
+		SELECT idx_blks_read FROM pg_statio_user_indexes
+		WHERE indexrelname = 'items_i'));
+}
+
+$node->safe_psql(
+	'postgres', q(
+	CREATE TABLE five AS SELECT v FROM (SELECT v FROM queries ORDER BY id LIMIT 5) q,
+		generate_series(1, 200);
+	ANALYZE five));
+my $before = batch_reads(1);
+my $seeks = batch_reads(1) - $before;
+my $swept = batch_reads(1000) - $before - $seeks;
+cmp_ok($seeks, '>', 0,
+	"a batch reads $seeks pages where a seek costs nothing");
+cmp_ok($swept, '>', 2 * $seeks,
+	"and what lies between, $swept pages, where it costs much");
 done_testing();

@@ -443,9 +443,9 @@ knn_give_answers(EcpKnn *knn, EcpKnnAnswerVisitor visitor, void *arg)
 {
 	bool		cold = !knn_is_in_memory(knn->heap);
 	Size		max = cold ? mul_size(knn->shared->nqueries, knn->plan->k) : 1;
-	BlockNumber *blocks = palloc_extended(mul_size(max, sizeof(BlockNumber)),
-										  MCXT_ALLOC_HUGE);
-	Size		nblocks = 0;
+	EcpSweepRange *ranges = palloc_extended(mul_size(max, sizeof(EcpSweepRange)),
+											MCXT_ALLOC_HUGE);
+	Size		n = 0;
 
 	for (int q = 0; q < knn->shared->nqueries; q++)
 	{
@@ -454,12 +454,15 @@ knn_give_answers(EcpKnn *knn, EcpKnnAnswerVisitor visitor, void *arg)
 		if (!knn_answer(knn, q, &answer))
 			continue;
 		for (int i = 0; cold && i < answer.n; i++)
-			blocks[nblocks++] = EcpItemBlock(answer.rows[i].item);
+			ranges[n++] = (EcpSweepRange)
+		{
+			EcpItemBlock(answer.rows[i].item), 1
+		};
 		visitor(knn->queries[q].id, &answer, arg);
 	}
 	if (cold)
-		ecp_sweep_read(knn->heap, blocks, nblocks);
-	pfree(blocks);
+		ecp_sweep_read(knn->heap, ranges, n);
+	pfree(ranges);
 }
 
 /*
@@ -472,8 +475,9 @@ knn_read_ahead(EcpKnn *knn)
 {
 	const EcpKnnPlan *plan = knn->plan;
 	double		probes = knn_plan_probes(knn, plan);
-	BlockNumber *blocks;
+	EcpSweepRange *ranges;
 	Size		nblocks = 0;
+	Size		n = 0;
 
 	ecp_knn_workers_run(knn, ECP_KNN_DESCEND, knn->shared->nqueries, KNN_DESCEND_STEP);
 	for (int q = 0; q < knn->shared->nqueries; q++)
@@ -491,17 +495,20 @@ knn_read_ahead(EcpKnn *knn)
 	}
 	if (nblocks > NBuffers / 2)
 		return;
-	blocks = palloc_array(BlockNumber, Max(nblocks, 1));
-	nblocks = 0;
+	ranges = palloc_array(EcpSweepRange, Max(nblocks, 1));
 	for (uint32 c = 0; c < plan->nslots; c++)
 	{
 		const EcpKnnCluster *cluster = &knn->clusters[c];
 
-		for (uint32 i = 0; cluster->first == 1 && !cluster->skip && i < cluster->npages; i++)
-			blocks[nblocks++] = pg_atomic_read_u32(&knn->clusters[c].blk) + i;
+		if (cluster->first == 1 && !cluster->skip)
+			ranges[n++] = (EcpSweepRange)
+		{
+			pg_atomic_read_u32(&knn->clusters[c].blk),
+				cluster->npages
+		};
 	}
-	ecp_sweep_read(knn->index, blocks, nblocks);
-	pfree(blocks);
+	ecp_sweep_read(knn->index, ranges, n);
+	pfree(ranges);
 }
 
 /*

@@ -146,8 +146,40 @@ extern void ecp_group_rows_sort(EcpGroupRow *rows, size_t n);
 extern void ecp_group_rows_return(ReturnSetInfo *rsinfo, EcpGroupRow *rows, int n,
 								  int k);
 
-/* ecp_sweep.c: blocks that others will soon read in another order */
-extern void ecp_sweep_read(Relation rel, BlockNumber *blocks, Size n);
+/* ecp_sweep.c: blocks of a relation that is not in memory, read in ascending order */
+
+typedef struct EcpSweepRange
+{
+	BlockNumber blk;
+	uint32		npages;
+} EcpSweepRange;
+
+typedef struct EcpSweep
+{
+	Relation	rel;
+	BufferAccessStrategy strategy;	/* for blocks between those wanted */
+	BlockNumber gap;			/* blocks to read rather than to skip */
+	int			distance;		/* ranges to prefetch */
+	const EcpSweepRange *ranges;
+	Size		n;
+	Size		next;			/* to be read */
+	Size		ahead;			/* to be prefetched, or not */
+	BlockNumber end;			/* behind the range before */
+} EcpSweep;
+
+extern void ecp_sweep_init(EcpSweep *sweep, Relation rel);
+
+/* The next n ranges, which stay where they are. */
+extern void ecp_sweep_set(EcpSweep *sweep, const EcpSweepRange *ranges, Size n);
+
+/*
+ * The range that the caller reads next.  If pages are being read from the device
+ * ("cold"), what lies before it is read where that costs less than a seek, and ranges
+ * behind other gaps are prefetched.
+ */
+extern const EcpSweepRange *ecp_sweep_next(EcpSweep *sweep, bool cold);
+
+extern void ecp_sweep_read(Relation rel, EcpSweepRange *ranges, Size n);
 
 /*
  * ecp_knn.c: many queries at once: what batches through an index and comparisons with a whole table share.

@@ -55,6 +55,8 @@ struct EcpKnnReader
 	EcpProbe	probe;
 	EcpKnn	   *knn;
 	EcpKnnCluster *cluster;		/* that is being read */
+	EcpSweep	sweep;			/* over those given to the probe */
+	EcpSweepRange ranges[READER_CLUSTERS];
 	int			npages;
 	ReaderPage	pages[READER_PAGES];
 	uint64	   *passed;			/* slots that the filter lets pass */
@@ -246,6 +248,8 @@ reader_create(EcpKnn *knn)
 	reader->probe.page = reader_read_page;
 	reader->probe.page_arg = reader;
 	ecp_probe_init(&reader->probe);
+	reader->probe.prefetch = 0; /* the sweep does */
+	ecp_sweep_init(&reader->sweep, knn->index);
 	(void) ecp_probe_room(&reader->probe, READER_CLUSTERS);
 	reader->passed = palloc(sizeof(uint64) * geo->live_words);
 	reader->queries.state = &knn->plan->state;
@@ -280,6 +284,7 @@ reader_give(EcpKnnReader *reader, int c, int end)
 	EcpKnn	   *knn = reader->knn;
 	EcpClusterRef *refs = ecp_probe_room(&reader->probe, READER_CLUSTERS);
 	int			n = Min(end - c, READER_CLUSTERS);
+	int			nranges = 0;
 
 	memset(refs, 0, n * sizeof(EcpClusterRef));
 	for (int i = 0; i < n; i++)
@@ -293,7 +298,14 @@ reader_give(EcpKnnReader *reader, int c, int end)
 		refs[i].skip = cluster->skip;
 		refs[i].recent = cluster->recent;
 		refs[i].nrecent = Min(cluster->npages, ECP_KNN_RECENT);
+		if (!cluster->skip)
+			reader->ranges[nranges++] = (EcpSweepRange)
+		{
+			refs[i].child.ecpc_blk,
+				Min(cluster->npages, ECP_RUN_PAGES_MAX)
+		};
 	}
+	ecp_sweep_set(&reader->sweep, reader->ranges, nranges);
 	ecp_probe_added(&reader->probe, n);
 	return c + n;
 }
@@ -321,6 +333,7 @@ ecp_knn_read(EcpKnn *knn, int first, int end)
 			(void) ecp_probe_next(&reader->probe);
 			continue;
 		}
+		(void) ecp_sweep_next(&reader->sweep, ecp_probe_is_cold());
 		reader->cluster = cluster;
 		cluster->nlive = cluster->npassed = 0;
 		(void) ecp_probe_next(&reader->probe);
