@@ -51,13 +51,13 @@
 /* Ranks of a sample that are put in order, at most. */
 #define TOPK_SAMPLE_KEEP	32
 
-#define ST_SORT ranked_sort
+#define ST_SORT ecp_ranked_sort
 #define ST_ELEMENT_TYPE EcpRanked
 #define ST_COMPARE(a, b) \
 	((a)->rank < (b)->rank ? -1 : \
 	 (a)->rank > (b)->rank ? 1 : \
 	 (a)->item < (b)->item ? -1 : (a)->item > (b)->item)
-#define ST_SCOPE static
+#define ST_SCOPE extern
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
@@ -344,7 +344,7 @@ topk_sort(EcpTopk *topk, EcpRanked *items, Size n)
 
 	if (n < TOPK_DIGITS_MIN || n > TOPK_DIGITS_MAX)
 	{
-		ranked_sort(items, n);
+		ecp_ranked_sort(items, n);
 		return;
 	}
 	for (Size i = 0; i < n; i++)
@@ -356,7 +356,7 @@ topk_sort(EcpTopk *topk, EcpRanked *items, Size n)
 	}
 	if (most == least)
 	{
-		ranked_sort(items, n);
+		ecp_ranked_sort(items, n);
 		return;
 	}
 	/* those alike in the digits that we look at are put in order in the end */
@@ -398,7 +398,7 @@ topk_sort(EcpTopk *topk, EcpRanked *items, Size n)
 		while (end < n && keys[0][end].key == keys[0][i].key)
 			end++;
 		if (end > i + 1)
-			ranked_sort(sorted + i, end - i);
+			ecp_ranked_sort(sorted + i, end - i);
 		i = end;
 	}
 	memcpy(items, sorted, n * sizeof(EcpRanked));

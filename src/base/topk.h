@@ -41,6 +41,9 @@ ecp_ranked_set(EcpRanked *ranked, float8 rank, uint64 item)
 	}
 }
 
+/* In ascending order. */
+extern void ecp_ranked_sort(EcpRanked *items, size_t n);
+
 struct EcpTopk;
 
 /* Adds items that were left out at first, behind all that are in order. */

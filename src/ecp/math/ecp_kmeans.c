@@ -695,24 +695,6 @@ ecp_kmeans_refine(EcpTeam *team, const EcpRows *rows, int k, int steps,
 
 /* ---- 2-means ---- */
 
-typedef struct TwoMeansRow
-{
-	int32		row;
-	float4		lean;			/* rank to centre 0 minus rank to centre 1 */
-} TwoMeansRow;
-
-/* Those that lean most to centre 0 first, equal ones by position. */
-static int
-two_means_cmp(const void *a, const void *b)
-{
-	const TwoMeansRow *x = a;
-	const TwoMeansRow *y = b;
-
-	if (x->lean != y->lean)
-		return x->lean < y->lean ? -1 : 1;
-	return x->row < y->row ? -1 : x->row > y->row;
-}
-
 /*
  * Two halves of equal size, across the line between the centres.  Rows that
  * are all equal come apart by position.
@@ -721,21 +703,20 @@ static void
 two_means_halve(EcpPanel *panel, const char *rows, Size stride, int n,
 				uint8 *sides)
 {
-	TwoMeansRow *sorted = palloc_array(TwoMeansRow, n);
+	EcpRanked  *sorted = palloc_array(EcpRanked, n);
 
 	for (int i = 0; i < n; i++)
 	{
 		float4		ranks[2];
+		float4		lean;
 
 		ecp_panel_rank(panel, rows + i * stride, 0, 2, ranks);
-		sorted[i].row = i;
-		sorted[i].lean = ranks[0] - ranks[1];
-		if (isnan(sorted[i].lean))
-			sorted[i].lean = 0;
+		lean = ranks[0] - ranks[1];
+		ecp_ranked_set(&sorted[i], isnan(lean) ? 0 : lean, i);
 	}
-	qsort(sorted, n, sizeof(TwoMeansRow), two_means_cmp);
+	ecp_ranked_sort(sorted, n);
 	for (int i = 0; i < n; i++)
-		sides[sorted[i].row] = i >= n / 2;
+		sides[sorted[i].item] = i >= n / 2;
 	pfree(sorted);
 }
 

@@ -20,6 +20,7 @@
 #include <math.h>
 
 #include "access/genam.h"
+#include "base/topk.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_run.h"
@@ -38,12 +39,6 @@
 /* Children of a node above level 1 that are read: the nearest, and some others. */
 #define RADIUS_NODES_NEAR		4
 #define RADIUS_NODES_FAR		4
-
-typedef struct RadiusChild
-{
-	float4		rank;			/* of the leader */
-	int			number;			/* in its node */
-} RadiusChild;
 
 typedef struct RadiusEstimate
 {
@@ -107,15 +102,6 @@ radius_rank_node(const RadiusEstimate *estimate, const EcpNode *node,
 	return step;
 }
 
-static int
-radius_compare_ranks(const void *a, const void *b)
-{
-	const RadiusChild *x = a;
-	const RadiusChild *y = b;
-
-	return x->rank < y->rank ? -1 : x->rank > y->rank;
-}
-
 /* How many of the nearest children are looked into: all of a small index. */
 static int
 radius_nodes_near(const RadiusEstimate *estimate)
@@ -138,7 +124,7 @@ radius_collect(RadiusEstimate *estimate, const EcpChildData *ref, int level,
 									 level);
 	float4	   *ranks = palloc(mul_size(node->nchildren + 1, sizeof(float4)));
 	int			step = radius_rank_node(estimate, node, ranks);
-	RadiusChild *children;
+	EcpRanked  *children;		/* by their numbers */
 	int			n = 0;
 	int			near;
 	int			far;
@@ -155,19 +141,16 @@ radius_collect(RadiusEstimate *estimate, const EcpChildData *ref, int level,
 		return;
 	}
 
-	children = palloc(mul_size(node->nchildren + 1, sizeof(RadiusChild)));
+	children = palloc(mul_size(node->nchildren + 1, sizeof(EcpRanked)));
 	for (int i = 0; i < node->nchildren; i++)
 	{
 		if (i / ECP_PANEL_BLOCK % step == 0)
-		{
-			children[n].rank = ranks[i];
-			children[n++].number = i;
-		}
+			ecp_ranked_set(&children[n++], ranks[i], i);
 	}
-	qsort(children, n, sizeof(RadiusChild), radius_compare_ranks);
+	ecp_ranked_sort(children, n);
 	near = Min(n, radius_nodes_near(estimate));
 	for (int i = 0; i < near; i++)
-		radius_collect(estimate, &node->children[children[i].number], level - 1,
+		radius_collect(estimate, &node->children[EcpRankedItem(&children[i])], level - 1,
 					   weight * step);
 	far = Min(n - near, RADIUS_NODES_FAR);
 	for (int i = 0; i < far; i++)
@@ -175,7 +158,7 @@ radius_collect(RadiusEstimate *estimate, const EcpChildData *ref, int level,
 		double		share = (double) (n - near) / far;
 		int			child = near + (int) ((i + 0.5) * share);
 
-		radius_collect(estimate, &node->children[children[child].number],
+		radius_collect(estimate, &node->children[EcpRankedItem(&children[child])],
 					   level - 1, weight * step * share);
 	}
 	ecp_cache_release(node);
