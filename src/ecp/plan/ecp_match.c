@@ -367,16 +367,21 @@ match_order(EcpMatch *match)
 	}
 }
 
+/* Add a condition; the index checks those derived from it, or, if there are none, itself. */
 static void
-match_add_clause(EcpMatch *match, RestrictInfo *rinfo, Expr *derived,
+match_add_clause(EcpMatch *match, RestrictInfo *rinfo, List *derived,
 				 bool lossy, int column)
 {
 	IndexClause *clause = makeNode(IndexClause);
+	ListCell   *lc;
 
 	Assert(column >= 0 && column < match->index->nkeycolumns);
 	clause->rinfo = rinfo;
-	clause->indexquals = list_make1(derived == NULL ? rinfo :
-									make_simple_restrictinfo(match->root, derived));
+	foreach(lc, derived)
+		clause->indexquals = lappend(clause->indexquals,
+									 make_simple_restrictinfo(match->root, lfirst(lc)));
+	if (derived == NIL)
+		clause->indexquals = list_make1(rinfo);
 	clause->lossy = lossy;
 	clause->indexcol = column;
 	clause->indexcols = NIL;
@@ -504,6 +509,7 @@ match_radius(EcpMatch *match, RestrictInfo *rinfo)
 	MatchDistance distance;
 	Node	   *radius;
 	RowExpr    *ball;
+	Expr	   *derived;
 	Oid			opno;
 	Oid			type;
 
@@ -526,13 +532,10 @@ match_radius(EcpMatch *match, RestrictInfo *rinfo)
 	ball->row_typeid = type;
 	ball->row_format = COERCE_EXPLICIT_CAST;
 	ball->location = -1;
-	match_add_clause(match, rinfo,
-					 make_opclause(opno, BOOLOID, false,
-								   (Expr *) distance.column,
-								   (Expr *) eval_const_expressions(match->root,
-																   (Node *) ball),
-								   InvalidOid, InvalidOid),
-					 true, 0);
+	derived = make_opclause(opno, BOOLOID, false, (Expr *) distance.column,
+							(Expr *) eval_const_expressions(match->root, (Node *) ball),
+							InvalidOid, InvalidOid);
+	match_add_clause(match, rinfo, list_make1(derived), true, 0);
 }
 
 /*
@@ -550,7 +553,7 @@ match_null_test(EcpMatch *match, RestrictInfo *rinfo)
 	if (test->nulltesttype == IS_NULL)
 		match->null_vector = true;
 	else
-		match_add_clause(match, rinfo, NULL, false, 0);
+		match_add_clause(match, rinfo, NIL, false, 0);
 }
 
 /* Another condition whose first column is this one. */
@@ -563,20 +566,8 @@ match_tree(EcpMatch *match, RestrictInfo *rinfo, int column)
 	List	   *derived = tree ? list_make1(tree) :
 		ecp_condition_make_prefix(match, clause, column);
 
-	for (int i = 0; i < list_length(derived); i++)
-	{
-		Expr	   *expr = list_nth(derived, i);
-
-		if (i == 0)
-			match_add_clause(match, rinfo, expr, lossy, column);
-		else
-		{
-			IndexClause *first = llast_node(IndexClause, match->clauses);
-
-			first->indexquals = lappend(first->indexquals,
-										make_simple_restrictinfo(match->root, expr));
-		}
-	}
+	if (derived != NIL)
+		match_add_clause(match, rinfo, derived, lossy, column);
 }
 
 /* Is it a condition on an attribute that a scan key can say? */
@@ -593,7 +584,8 @@ match_attribute(EcpMatch *match, RestrictInfo *rinfo, int column)
 		  get_op_opfamily_strategy(opno, family) == ECP_TREE_STRATEGY)) ||
 		(IsA(expr, ScalarArrayOpExpr) && !((ScalarArrayOpExpr *) expr)->useOr))
 		return false;
-	match_add_clause(match, rinfo, expr == rinfo->clause ? NULL : expr, false, column);
+	match_add_clause(match, rinfo, expr == rinfo->clause ? NIL : list_make1(expr), false,
+					 column);
 	return true;
 }
 

@@ -252,23 +252,6 @@ list_outer_path(Path *child, Var *values, Var *array)
 	return (Path *) path;
 }
 
-/* The key column of an index that is the left side of a comparison; or -1. */
-static int
-list_column(const EcpMatch *match, const OpExpr *op)
-{
-	const IndexOptInfo *index = match->index;
-
-	for (int column = 1; column < index->nkeycolumns; column++)
-	{
-		if (ecp_match_is_column(match, linitial(op->args), column) &&
-			index->indexcollations[column] == op->inputcollid &&
-			get_op_opfamily_strategy(op->opno, index->opfamily[column]) ==
-			BTEqualStrategyNumber)
-			return column;
-	}
-	return -1;
-}
-
 /* Offer the nested loop of the list and the scan of an index. */
 static void
 list_add_path(const EcpJoin *join, const EcpMatch *match, int column,
@@ -307,39 +290,29 @@ list_add_path(const EcpJoin *join, const EcpMatch *match, int column,
 					  list_make1(linitial(join->root->query_pathkeys)));
 }
 
-/*
- * The only condition that joins a table with another, as "its column = column of the
- * other"; NULL if there are others, or it is another one.
- */
-static OpExpr *
-list_condition(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *other,
-			   const List *restrictlist, RestrictInfo **rinfo)
+/* Offer the loop if the condition is "key column = column of the other table". */
+static void
+list_add_match(const EcpJoin *join, const EcpMatch *match, RestrictInfo *rinfo)
 {
-	ParamPathInfo *param = get_baserel_parampathinfo(root, rel, bms_copy(other->relids));
-	OpExpr	   *op;
-	Var		   *values;
+	const IndexOptInfo *index = match->index;
 
-	if (list_length(restrictlist) != 1 || list_length(param->ppi_clauses) != 1)
-		return NULL;
-	*rinfo = linitial_node(RestrictInfo, param->ppi_clauses);
-	op = (OpExpr *) (*rinfo)->clause;
-	if (!is_opclause(op) || list_length(op->args) != 2 ||
-		!restriction_is_securely_promotable(*rinfo, rel))
-		return NULL;
-	if (bms_is_subset((*rinfo)->left_relids, other->relids))
+	for (int column = 1; column < index->nkeycolumns; column++)
 	{
-		if (!OidIsValid(get_commutator(op->opno)))
-			return NULL;
-		op = copyObject(op);
-		CommuteOpExpr(op);
+		OpExpr	   *op = (OpExpr *) ecp_match_operator(match, (OpExpr *) rinfo->clause, column);
+		const Var  *values = op == NULL ? NULL : lsecond(op->args);
+
+		if (values != NULL && IsA(values, Var) && values->varattno > 0 &&
+			values->varlevelsup == 0 &&
+			bms_is_member(values->varno, join->inner->relids) &&
+			OidIsValid(get_array_type(values->vartype)) &&
+			index->indexcollations[column] == op->inputcollid &&
+			get_op_opfamily_strategy(op->opno, index->opfamily[column]) ==
+			BTEqualStrategyNumber)
+		{
+			list_add_path(join, match, column, rinfo, op);
+			return;
+		}
 	}
-	values = lsecond(op->args);
-	if (!IsA(values, Var) || values->varattno <= 0 || values->varlevelsup > 0 ||
-		!bms_is_member(values->varno, other->relids) ||
-		bms_is_member(rel->relid, pull_varnos(root, (Node *) values)) ||
-		!OidIsValid(get_array_type(values->vartype)))
-		return NULL;
-	return op;
 }
 
 void
@@ -349,7 +322,7 @@ ecp_path_list_add(const EcpJoin *join)
 	RelOptInfo *rel = join->outer;
 	RelOptInfo *other = join->inner;
 	RestrictInfo *rinfo;
-	OpExpr	   *op;
+	ParamPathInfo *param;
 	List	   *matches;
 	ListCell   *lc;
 
@@ -365,15 +338,14 @@ ecp_path_list_add(const EcpJoin *join)
 	matches = ecp_match_best(ecp_match_indexes(root, rel), true);
 	if (matches == NIL)
 		return;
-	op = list_condition(root, rel, other, join->extra->restrictlist, &rinfo);
-	foreach(lc, op == NULL ? NIL : matches)
-	{
-		const EcpMatch *match = lfirst(lc);
-		int			column = list_column(match, op);
-
-		if (column > 0)
-			list_add_path(join, match, column, rinfo, op);
-	}
+	param = get_baserel_parampathinfo(root, rel, bms_copy(other->relids));
+	if (list_length(join->extra->restrictlist) != 1 || list_length(param->ppi_clauses) != 1)
+		return;
+	rinfo = linitial_node(RestrictInfo, param->ppi_clauses);
+	if (!is_opclause(rinfo->clause) || !restriction_is_securely_promotable(rinfo, rel))
+		return;
+	foreach(lc, matches)
+		list_add_match(join, lfirst(lc), rinfo);
 }
 
 /* The path of the list of such a nested loop; NULL if it is none. */
