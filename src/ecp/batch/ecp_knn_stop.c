@@ -58,7 +58,7 @@ ecp_knn_stop_create(EcpKnn *knn)
 	stop->prepared = palloc(plan->state.node.vec_bytes);
 	stop->scan = plan->scan;
 	stop->nearest.k = plan->scan.k;
-	stop->nearest.rows = palloc(mul_size(plan->scan.k, sizeof(EcpNearestRow)));
+	stop->nearest.rows = palloc(mul_size(plan->scan.k, sizeof(EcpRanked)));
 	MemoryContextSwitchTo(old);
 	return stop;
 }

@@ -284,7 +284,7 @@ curve_rows_bytes(const EcpRecallCurve *curve, int first)
 	 * twice the largest k for all ks; twice the rows, as their array is
 	 * doubled
 	 */
-	return 2 * rows * sizeof(EcpNearestRow) +
+	return 2 * rows * sizeof(EcpRanked) +
 		2 * Min(ECP_RECALL_PASS_TIMES * rows, ECP_RECALL_ROWS) * sizeof(EcpRecallRow);
 }
 

@@ -65,18 +65,6 @@
  */
 #define SEARCH_SAME			1e-6
 
-/* Smaller ranks first, and those that were read first. */
-static int
-search_compare(const void *a, const void *b)
-{
-	const EcpNearestRow *x = a;
-	const EcpNearestRow *y = b;
-
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return (x->cluster > y->cluster) - (x->cluster < y->cluster);
-}
-
 /* The gap before the next leader of a check, with a k-th row of this rank. */
 static float4
 search_gap(const EcpRecallCurve *curve, const EcpRecallSearch *search,
@@ -92,7 +80,7 @@ search_gap(const EcpRecallCurve *curve, const EcpRecallSearch *search,
 static float8
 search_before_last(const EcpNearest *nearest)
 {
-	const EcpNearestRow *rows = nearest->rows;
+	const EcpRanked *rows = nearest->rows;
 
 	Assert(nearest->k > 2);
 	if (nearest->n < nearest->k - 1)
@@ -168,7 +156,7 @@ search_is_done(const EcpRecallCurve *curve, const EcpRecallSearch *search, int n
  * any of the first n of "rows" and, unless that is nowhere, the row searched for.
  */
 static void
-search_note_case(const EcpRecallSearch *search, int c, const EcpNearestRow *rows,
+search_note_case(const EcpRecallSearch *search, int c, const EcpRanked *rows,
 				 int n, int wanted, int self_cluster)
 {
 	EcpRecallCheck *checks = search->notes->checks;
@@ -178,7 +166,7 @@ search_note_case(const EcpRecallSearch *search, int c, const EcpNearestRow *rows
 
 	for (int r = -1; r < n; r++)
 	{
-		int			cluster = r < 0 ? self_cluster : rows[r].cluster;
+		int			cluster = r < 0 ? self_cluster : (int) rows[r].item;
 		int			low = 0;
 		int			high = nchecks;
 
@@ -213,7 +201,7 @@ search_note_recall(EcpRecallSearch *search, int k)
 {
 	const EcpNearest *seen = &search->seen[k];
 	const EcpNearest *truth = &search->truth;
-	const EcpNearestRow *rows = truth->rows;
+	const EcpRanked *rows = truth->rows;
 	bool		is_row = ItemPointerIsValid(&search->self) && search->share == 1;
 	bool		is_exact = ecp_target_ks[k] <= truth->k;
 	int			wanted = Min(seen->k, is_exact ? truth->n : seen->n);
@@ -262,7 +250,7 @@ static void
 search_note_firsts(const EcpRecallCurve *curve, const EcpRecallSearch *search,
 				   EcpRecallCheck *check)
 {
-	const EcpNearestRow *rows = search->truth.rows;
+	const EcpRanked *rows = search->truth.rows;
 	int			nrows = search->truth.n;
 	float4		seen = check->gap[0];
 	float4		first = 0;
@@ -272,7 +260,7 @@ search_note_firsts(const EcpRecallCurve *curve, const EcpRecallSearch *search,
 		int			r = Min(f, nrows - 1);
 		double		near = rows[r].rank + SEARCH_SAME * fabs(rows[r].rank);
 
-		while (r < nrows && rows[r].cluster >= check->n)
+		while (r < nrows && (int) rows[r].item >= check->n)
 			r++;
 		check->recall[f] = r < nrows && rows[r].rank <= near;
 		check->gap[f] = search_gap(curve, search, check,
@@ -313,7 +301,7 @@ ecp_recall_search_note(EcpRecallCurve *curve, EcpRecallSearch *search)
 	{
 		if (nrows == 0)
 			return;
-		qsort(search->truth.rows, nrows, sizeof(EcpNearestRow), search_compare);
+		ecp_ranked_sort(search->truth.rows, nrows);
 		for (int i = 0; i < search->nchecks; i++)
 			search_note_firsts(curve, search, &notes->checks[i]);
 	}
@@ -524,7 +512,7 @@ static void
 search_nearest_init(EcpNearest *nearest, int k)
 {
 	nearest->k = k;
-	nearest->rows = palloc(mul_size(k, sizeof(EcpNearestRow)));
+	nearest->rows = palloc(mul_size(k, sizeof(EcpRanked)));
 	ecp_nearest_reset(nearest);
 }
 

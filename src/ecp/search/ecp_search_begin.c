@@ -281,7 +281,7 @@ search_note_begin(EcpSearch *search)
 			pfree(nearest->rows);
 		search->nearest_max = 0;
 		nearest->rows = MemoryContextAlloc(search->memory,
-										   mul_size(nearest->k, sizeof(EcpNearestRow)));
+										   mul_size(nearest->k, sizeof(EcpRanked)));
 		search->nearest_max = nearest->k;
 	}
 	ecp_nearest_reset(nearest);

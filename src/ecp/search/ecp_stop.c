@@ -92,7 +92,7 @@
 void
 ecp_nearest_replace(EcpNearest *nearest, float8 rank)
 {
-	EcpNearestRow *rows = nearest->rows;
+	EcpRanked  *rows = nearest->rows;
 	int			place;
 
 	Assert(nearest->k > 0 && nearest->n <= nearest->k);
@@ -119,7 +119,7 @@ ecp_nearest_replace(EcpNearest *nearest, float8 rank)
 			if (child + 1 < nearest->n &&
 				(rows[child + 1].rank > rows[child].rank ||
 				 (rows[child + 1].rank == rows[child].rank &&
-				  rows[child + 1].cluster > rows[child].cluster)))
+				  rows[child + 1].item > rows[child].item)))
 				child++;
 			if (rows[child].rank <= rank)
 				break;
@@ -128,7 +128,7 @@ ecp_nearest_replace(EcpNearest *nearest, float8 rank)
 		}
 	}
 	rows[place].rank = rank;
-	rows[place].cluster = nearest->cluster;
+	rows[place].item = nearest->cluster;
 	if (nearest->n == nearest->k)
 		nearest->kth = rows[0].rank;
 }

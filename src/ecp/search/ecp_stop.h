@@ -10,19 +10,14 @@
 
 #include <math.h>
 
+#include "base/topk.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_probe.h"
 #include "utils/float.h"
 
-/* One of the nearest rows: its rank, or an estimate, and the cluster it is in. */
-typedef struct EcpNearestRow
-{
-	float8		rank;
-	int			cluster;		/* its number in the order of promise */
-} EcpNearestRow;
-
 /*
- * The k nearest rows so far, as a heap with the farthest first.  "cluster" is
+ * The k nearest rows so far, as a heap with the farthest first: their ranks, or
+ * estimates, and the numbers of their clusters in the order of promise.  "cluster" is
  * the one that is being read, in ascending order.  Of rows of the same rank those
  * that came first are kept: which ones there are depends on the rows that were
  * added, not on those that were not near enough.
@@ -33,7 +28,7 @@ typedef struct EcpNearest
 	int			n;
 	int			cluster;
 	float8		kth;			/* infinity before there are k */
-	EcpNearestRow *rows;		/* room for k */
+	EcpRanked  *rows;			/* room for k */
 } EcpNearest;
 
 extern void ecp_nearest_replace(EcpNearest *nearest, float8 rank);
