@@ -44,6 +44,51 @@ ecp_ranked_set(EcpRanked *ranked, float8 rank, uint64 item)
 /* In ascending order. */
 extern void ecp_ranked_sort(EcpRanked *items, size_t n);
 
+/* Of equal ranks the one whose item is less by the bits of "mask". */
+static inline bool
+ecp_ranked_is_less(const EcpRanked *a, const EcpRanked *b, uint64 mask)
+{
+	return a->rank < b->rank ||
+		(a->rank == b->rank && (a->item & mask) < (b->item & mask));
+}
+
+/*
+ * Put an item into a heap of the "max" smallest so far, of which there are *n, with
+ * the largest first, which goes if there is no room.
+ */
+static inline void
+ecp_ranked_push(EcpRanked *heap, int *n, int max, const EcpRanked *item, uint64 mask)
+{
+	int			i = 0;
+
+	if (*n < max)
+	{
+		/* up from the end */
+		for (i = (*n)++; i > 0; i = (i - 1) / 2)
+		{
+			if (!ecp_ranked_is_less(&heap[(i - 1) / 2], item, mask))
+				break;
+			heap[i] = heap[(i - 1) / 2];
+		}
+		heap[i] = *item;
+	}
+	else if (ecp_ranked_is_less(item, &heap[0], mask))
+	{
+		/* down from the first */
+		for (int child = 1; child < max; child = 2 * i + 1)
+		{
+			if (child + 1 < max &&
+				ecp_ranked_is_less(&heap[child], &heap[child + 1], mask))
+				child++;
+			if (!ecp_ranked_is_less(item, &heap[child], mask))
+				break;
+			heap[i] = heap[child];
+			i = child;
+		}
+		heap[i] = *item;
+	}
+}
+
 struct EcpTopk;
 
 /* Adds items that were left out at first, behind all that are in order. */

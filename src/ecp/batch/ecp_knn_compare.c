@@ -23,18 +23,11 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
-static inline bool
-ranked_is_less(const EcpRanked *a, const EcpRanked *b)
-{
-	return a->rank < b->rank ||
-		(a->rank == b->rank &&
-		 (a->item & ECP_KNN_TID_MASK) < (b->item & ECP_KNN_TID_MASK));
-}
-
 #define ST_SORT candidates_sort
 #define ST_ELEMENT_TYPE EcpRanked
 #define ST_COMPARE(a, b) \
-	(ranked_is_less(a, b) ? -1 : ranked_is_less(b, a))
+	(ecp_ranked_is_less(a, b, ECP_KNN_TID_MASK) ? -1 : \
+	 ecp_ranked_is_less(b, a, ECP_KNN_TID_MASK))
 #define ST_SCOPE static
 #define ST_DEFINE
 #include "lib/sort_template.h"
@@ -84,40 +77,11 @@ static void
 compare_push(EcpKnnQuery *query, EcpRanked *heap, int room, float8 rank, uint64 item)
 {
 	EcpRanked	ranked;
-	int			i;
 
 	ecp_ranked_set(&ranked, rank, item);
 	SpinLockAcquire(&query->mutex);
 	Assert(query->nheap <= room);
-	if (query->nheap < room)
-	{
-		i = query->nheap++;
-		while (i > 0 && ranked_is_less(&heap[(i - 1) / 2], &ranked))
-		{
-			heap[i] = heap[(i - 1) / 2];
-			i = (i - 1) / 2;
-		}
-		heap[i] = ranked;
-	}
-	else if (ranked_is_less(&ranked, &heap[0]))
-	{
-		i = 0;
-		for (;;)
-		{
-			int			child = 2 * i + 1;
-
-			if (child >= room)
-				break;
-			if (child + 1 < room &&
-				ranked_is_less(&heap[child], &heap[child + 1]))
-				child++;
-			if (!ranked_is_less(&ranked, &heap[child]))
-				break;
-			heap[i] = heap[child];
-			i = child;
-		}
-		heap[i] = ranked;
-	}
+	ecp_ranked_push(heap, &query->nheap, room, &ranked, ECP_KNN_TID_MASK);
 	if (query->nheap == room)
 		query->bound = heap[0].rank;
 	SpinLockRelease(&query->mutex);

@@ -92,45 +92,12 @@
 void
 ecp_nearest_replace(EcpNearest *nearest, float8 rank)
 {
-	EcpRanked  *rows = nearest->rows;
-	int			place;
+	EcpRanked	row = {rank, nearest->cluster};
 
 	Assert(nearest->k > 0 && nearest->n <= nearest->k);
-	if (nearest->n < nearest->k)
-	{
-		/* up from the end */
-		place = nearest->n++;
-		while (place > 0 && rows[(place - 1) / 2].rank <= rank)
-		{
-			rows[place] = rows[(place - 1) / 2];
-			place = (place - 1) / 2;
-		}
-	}
-	else
-	{
-		/* down from the first, which goes */
-		place = 0;
-		for (;;)
-		{
-			int			child = 2 * place + 1;
-
-			if (child >= nearest->n)
-				break;
-			if (child + 1 < nearest->n &&
-				(rows[child + 1].rank > rows[child].rank ||
-				 (rows[child + 1].rank == rows[child].rank &&
-				  rows[child + 1].item > rows[child].item)))
-				child++;
-			if (rows[child].rank <= rank)
-				break;
-			rows[place] = rows[child];
-			place = child;
-		}
-	}
-	rows[place].rank = rank;
-	rows[place].item = nearest->cluster;
+	ecp_ranked_push(nearest->rows, &nearest->n, nearest->k, &row, ~UINT64CONST(0));
 	if (nearest->n == nearest->k)
-		nearest->kth = rows[0].rank;
+		nearest->kth = nearest->rows[0].rank;
 }
 
 /* ---- places ---- */
