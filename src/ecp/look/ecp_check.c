@@ -225,7 +225,7 @@ check_entry_page(EcpCheck *check, const EcpRun *run, int level,
 
 	Assert(level >= 0 && level <= check->state.meta.ecpm_root_level);
 	Assert(pageno < run->header.ecpr_entry_pages);
-	check_page_form(check, run->blk + pageno, page, geo->lower);
+	check_page_form(check, run->blk + pageno, page, geo->page_lower);
 	ecp_entry_view(page, geo, level, &view);
 	for (uint32 slot = 0; slot < geo->live_words * 64; slot++)
 	{

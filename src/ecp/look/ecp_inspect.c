@@ -328,8 +328,8 @@ ecp_page_items(PG_FUNCTION_ARGS)
 
 	/* the level is on page 0 only, but the end of the payload tells it, too */
 	opaque = EcpPageGetOpaque((Page) copy.data);
-	is_node = ((PageHeader) copy.data)->pd_lower == state.node.lower &&
-		(state.node.lower != state.leaf.lower ||
+	is_node = ((PageHeader) copy.data)->pd_lower == state.node.page_lower &&
+		(state.node.page_lower != state.leaf.page_lower ||
 		 (opaque->ecpo_pageno == 0 &&
 		  EcpPageGetRunHeader((Page) copy.data)->ecpr_level > 0));
 	geo = is_node ? &state.node : &state.leaf;

@@ -34,7 +34,7 @@ ecp_entry_view(Page page, const EcpGeometry *geo, int level,
 		view->factors[f] = f < geo->nfactors ?
 			(uint32 *) (base + geo->off_factors) + (Size) f * geo->slots : NULL;
 	view->codes = geo->code_bytes > 0 ? base + geo->off_codes : NULL;
-	view->rest = geo->rest_bytes > 0 ? base + geo->off_rest : NULL;
+	view->lower = geo->lower_bytes > 0 ? base + geo->off_lower : NULL;
 }
 
 int
@@ -118,11 +118,11 @@ entry_put_vector(const EcpGeometry *geo, EcpEntryView *view, int slot,
 	else if (geo->elem == ECP_ELEM_NIBBLES)
 	{
 		memcpy(code, vector, geo->code_bytes);
-		memcpy(view->rest + (Size) slot * geo->rest_bytes,
-			   (const char *) vector + geo->code_bytes, geo->rest_bytes);
+		memcpy(view->lower + (Size) slot * geo->lower_bytes,
+			   (const char *) vector + geo->code_bytes, geo->lower_bytes);
 	}
 	else if (geo->parts)
-		ecp_parts_put((uint8 *) view->codes, (uint8 *) view->rest, slot,
+		ecp_parts_put((uint8 *) view->codes, (uint8 *) view->lower, slot,
 					  geo->dims, vector);
 	else
 	{
@@ -218,10 +218,10 @@ ecp_entry_get_vector(const EcpGeometry *geo, const EcpEntryView *view,
 		memcpy(vector, view->codes + (Size) slot * geo->code_bytes,
 			   geo->code_bytes);
 		memcpy((char *) vector + geo->code_bytes,
-			   view->rest + (Size) slot * geo->rest_bytes, geo->rest_bytes);
+			   view->lower + (Size) slot * geo->lower_bytes, geo->lower_bytes);
 	}
 	else if (geo->parts)
-		ecp_parts_get((const uint8 *) view->codes, (const uint8 *) view->rest,
+		ecp_parts_get((const uint8 *) view->codes, (const uint8 *) view->lower,
 					  slot, geo->dims, vector);
 	else
 		memcpy(vector, view->codes + (Size) slot * geo->code_bytes,
@@ -285,10 +285,10 @@ ecp_entry_ranges(const EcpGeometry *geo, int level, int slot,
 		ranges[n].offset = geo->off_codes + (Size) slot * geo->code_bytes;
 		ranges[n++].bytes = geo->code_bytes;
 	}
-	if (geo->rest_bytes > 0)
+	if (geo->lower_bytes > 0)
 	{
-		ranges[n].offset = geo->off_rest + (Size) slot * geo->rest_bytes;
-		ranges[n++].bytes = geo->rest_bytes;
+		ranges[n].offset = geo->off_lower + (Size) slot * geo->lower_bytes;
+		ranges[n++].bytes = geo->lower_bytes;
 	}
 	Assert(n <= ECP_ENTRY_RANGES_MAX);
 	return n;
@@ -318,7 +318,7 @@ void
 ecp_entry_check_lower(Relation index, Buffer buffer, const EcpGeometry *geo)
 {
 	Assert(ecp_buffer_is_share_locked(buffer));
-	if (((PageHeader) BufferGetPage(buffer))->pd_lower != geo->lower)
+	if (((PageHeader) BufferGetPage(buffer))->pd_lower != geo->page_lower)
 		ecp_report_corrupt(index, BufferGetBlockNumber(buffer),
 						   "The payload does not end where it should.");
 }

@@ -75,9 +75,9 @@ geometry_place(EcpGeometry *geo, Size item_bytes, int nbitmaps, int slots)
 		pos = TYPEALIGN(ECP_CODE_ALIGN, pos);
 	geo->off_codes = pos;
 	pos += (Size) geo->code_bytes * slots;
-	geo->off_rest = pos;
-	pos += (Size) geo->rest_bytes * slots;
-	geo->lower = pos;
+	geo->off_lower = pos;
+	pos += (Size) geo->lower_bytes * slots;
+	geo->page_lower = pos;
 	return pos;
 }
 
@@ -86,7 +86,7 @@ static void
 geometry_fill(EcpGeometry *geo, Size item_bytes, int nbitmaps)
 {
 	Size		slot_bytes = item_bytes + sizeof(uint32) * geo->nfactors +
-		geo->code_bytes + geo->rest_bytes + geo->include_bytes;
+		geo->code_bytes + geo->lower_bytes + geo->include_bytes;
 	int			slots;
 
 	if (geo->natts > 0)
@@ -168,12 +168,12 @@ geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
 		{
 			geo->parts = true;
 			geo->code_bytes = EcpNibblesUpper(geo->dims);
-			geo->rest_bytes = EcpNibblesLower(geo->dims);
+			geo->lower_bytes = EcpNibblesLower(geo->dims);
 		}
 		else if (leaf && ecp_parts_fit(geo->elem, meta->ecpm_metric, geo->dims))
 		{
 			geo->parts = true;
-			geo->code_bytes = geo->rest_bytes = EcpPartsBytes(geo->dims);
+			geo->code_bytes = geo->lower_bytes = EcpPartsBytes(geo->dims);
 		}
 	}
 	else

@@ -91,8 +91,8 @@ ecp_include_desc_init(Relation index, const EcpMetaPageData *meta,
  * Can the row's vector and keys be restored exactly from the entry?
  */
 static bool
-include_rest_is_exact(const EcpAttrDesc *desc, const EcpVector *vector,
-					  const Datum *values, const bool *isnull)
+include_keys_are_exact(const EcpAttrDesc *desc, const EcpVector *vector,
+					   const Datum *values, const bool *isnull)
 {
 	if (!vector->plain)
 		return false;
@@ -110,7 +110,7 @@ ecp_include_form(const EcpAttrDesc *desc, const EcpVector *vector,
 {
 	int			first = 1 + desc->natts;
 	Size		head = EcpIncludeHead(desc->ninclude);
-	bool		fits = include_rest_is_exact(desc, vector, values, isnull);
+	bool		fits = include_keys_are_exact(desc, vector, values, isnull);
 	Datum		columns[INDEX_MAX_KEYS];
 	bool		nulls[INDEX_MAX_KEYS];
 	uint8		bits[INDEX_MAX_KEYS / 8 + 1];

@@ -58,7 +58,7 @@ ecp_page_init_run(Page page, const EcpGeometry *geo, uint64 run,
 {
 	Assert(run > 0);
 	if (pageno < entry_pages)
-		page_init(page, ECP_PAGE_ENTRY, run, pageno, geo->lower);
+		page_init(page, ECP_PAGE_ENTRY, run, pageno, geo->page_lower);
 	else
 		page_init(page, ECP_PAGE_VECTOR, run, pageno, ECP_PAGE_END);
 }

@@ -38,15 +38,15 @@
  *	 | factors				  |  nfactors arrays of 4 bytes a slot
  *	 | codes				  |  code_bytes a slot: rows, columns, blocks or
  *	 |						  |  the upper parts of rows
- *	 | rest of rows			  |  rest_bytes a slot: their lower parts
+ *	 | lower parts of rows	  |  lower_bytes a slot
  *	 +------------------------+
  *	 | EcpPageOpaqueData   16 |
  *	 +------------------------+
  *
  * A probe computes ranks from codes.  Without a quantiser the code
  * of a row is the exact vector, or four bits of each element, which is all that such
- * an index has of it (or the upper part of either, with the lower one as the rest,
- * which is read of few rows: PARTS, vector_distance.h), unless vectors pack badly (see
+ * an index has of it (or the upper part of either, with the lower part on its own,
+ * since it is read of few rows: PARTS, vector_distance.h), unless vectors pack badly (see
  * ecp_geometry_init), in which case, as with a quantiser, the exact vectors
  * are in the vector part of the run: vector i begins at byte i * vec_bytes
  * of the concatenated payloads of its vector pages.
@@ -389,9 +389,9 @@ typedef struct EcpGeometry
 	uint16		attr_bytes;		/* a slot */
 	uint16		code_bytes;		/* a slot; 0 = no codes on entry pages */
 	bool		stream;			/* vectors are in the vector part */
-	uint16		rest_bytes;		/* a slot; 0 unless "parts" */
+	uint16		lower_bytes;	/* a slot; 0 unless "parts" */
 	bool		columns;		/* codes are in COLUMNS, not ROWS */
-	bool		parts;			/* codes and rest are PARTS */
+	bool		parts;			/* codes and lower parts are PARTS */
 	uint8		quantizer;		/* EcpQuantizer; else codes are vectors */
 	uint8		elem;			/* EcpElem of the exact vectors */
 	uint16		dims;
@@ -411,8 +411,8 @@ typedef struct EcpGeometry
 	uint16		off_include;
 	uint16		off_factors;
 	uint16		off_codes;
-	uint16		off_rest;
-	uint16		lower;			/* pd_lower of every entry page */
+	uint16		off_lower;
+	uint16		page_lower;		/* pd_lower of every entry page */
 } EcpGeometry;
 
 /* A copy of the metapage, and the geometry that follows from it. */
@@ -437,7 +437,7 @@ typedef struct EcpEntryView
 	char	   *include;		/* NULL without INCLUDE columns */
 	uint32	   *factors[ECP_ENTRY_FACTORS_MAX];
 	char	   *codes;			/* NULL if there are none */
-	char	   *rest;			/* the same */
+	char	   *lower;			/* the same */
 } EcpEntryView;
 
 /*

@@ -274,7 +274,7 @@ search_note_firsts(const EcpRecallCurve *curve, const EcpRecallSearch *search,
 
 /* The checks of the query after this search had ended: it would have found no more. */
 static void
-search_note_rest(const EcpRecallCurve *curve, const EcpRecallSearch *search)
+search_note_ended(const EcpRecallCurve *curve, const EcpRecallSearch *search)
 {
 	EcpRecallNotes *notes = search->notes;
 	const EcpRecallCheck *last = &notes->checks[search->nchecks - 1];
@@ -308,7 +308,7 @@ ecp_recall_search_note(EcpRecallCurve *curve, EcpRecallSearch *search)
 	for (int k = Max(search->first_k, 1); k < search->nks; k++)
 		search_note_recall(search, k);
 	if (search->first_k == 0)
-		search_note_rest(curve, search);
+		search_note_ended(curve, search);
 	notes->nchecks = Max(notes->nchecks, search->nchecks);
 	notes->nks = Max(notes->nks, search->nks);
 	notes->valid = search->first_k == 0;

@@ -55,7 +55,7 @@
  * If a node has at least this number of leaders for each one wanted, only
  * those below a threshold are queued at first.
  */
-#define ECP_DESCENT_REST	8
+#define ECP_DESCENT_DEFER	8
 
 /* Queue of one level. */
 typedef struct EcpDescentLevel
@@ -86,8 +86,8 @@ struct EcpDescent
 	int			buffer;			/* or -1 */
 	float4	   *ranks;			/* of the leaders of the last node opened */
 	int			ranks_max;
-	int			rest_level;		/* whose queue has not all of them, or -1 */
-	float4		rest_above;		/* it lacks those not up to this rank */
+	int			deferred_level; /* whose queue has not all of them, or -1 */
+	float4		deferred_above; /* it lacks those not up to this rank */
 
 	int			nlevels;		/* level of the root */
 	int			levels_max;
@@ -203,7 +203,7 @@ ecp_descent_begin(Relation index, const EcpIndexState *state,
 	}
 	memcpy(descent->prepared, prepared, vec_bytes);
 	descent->nnodes = 0;
-	descent->rest_level = -1;
+	descent->deferred_level = -1;
 	descent->nlevels = nlevels;
 	descent->buffer = -1;
 	if (nlevels > 0)
@@ -221,10 +221,10 @@ ecp_descent_set_ahead(EcpDescent *descent, int n)
 
 /*
  * Put leaders of the last node opened into queue l: those of at most this
- * rank, of which none is at most NaN, or ("rest") all others.
+ * rank, of which none is at most NaN, or ("deferred") all others.
  */
 static void
-descent_add(EcpDescent *descent, int l, float4 rank, bool rest)
+descent_add(EcpDescent *descent, int l, float4 rank, bool deferred)
 {
 	EcpTopk    *queue = &descent->levels[l].queue;
 	const float4 *ranks = descent->ranks;
@@ -240,7 +240,7 @@ descent_add(EcpDescent *descent, int l, float4 rank, bool rest)
 		uint64		word = isnan(rank) ? 0 :
 			ecp_bounds_passed(ranks + first, count, rank);
 
-		if (rest)
+		if (deferred)
 			word = ~word & EcpLowBits(count);
 		for (; word != 0; word &= word - 1)
 		{
@@ -254,10 +254,10 @@ descent_add(EcpDescent *descent, int l, float4 rank, bool rest)
 
 /* Queue the leaders of the last node that were left out. */
 static void
-descent_add_rest(EcpDescent *descent)
+descent_add_deferred(EcpDescent *descent)
 {
-	descent_add(descent, descent->rest_level, descent->rest_above, true);
-	descent->rest_level = -1;
+	descent_add(descent, descent->deferred_level, descent->deferred_above, true);
+	descent->deferred_level = -1;
 }
 
 /* A rank that about "wanted" of the n leaders of the last node do not exceed. */
@@ -279,8 +279,8 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 	EcpNode    *node;
 
 	CHECK_FOR_INTERRUPTS();
-	if (descent->rest_level >= 0)
-		descent_add_rest(descent);
+	if (descent->deferred_level >= 0)
+		descent_add_deferred(descent);
 
 	if (descent->nnodes == descent->nodes_max)
 	{
@@ -325,19 +325,19 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 	ecp_panel_rank(descent->by_ip ? node->ip_panel : node->panel,
 				   descent->prepared, 0, node->nchildren, descent->ranks);
 
-	/* NaN: all leaders are in the rest */
-	descent->rest_above = get_float4_nan();
-	descent->rest_level = l;
+	/* NaN: all leaders are deferred */
+	descent->deferred_above = get_float4_nan();
+	descent->deferred_level = l;
 	if (EcpTopkCount(&level->queue) == 0 &&
 		node->nchildren >= ECP_TOPK_SAMPLE &&
-		node->nchildren / ECP_DESCENT_REST >= level->queue.batch)
+		node->nchildren / ECP_DESCENT_DEFER >= level->queue.batch)
 	{
-		descent->rest_above = descent_threshold(descent, node->nchildren,
-												level->queue.batch);
-		descent_add(descent, l, descent->rest_above, false);
+		descent->deferred_above = descent_threshold(descent, node->nchildren,
+													level->queue.batch);
+		descent_add(descent, l, descent->deferred_above, false);
 	}
 	else
-		descent_add_rest(descent);
+		descent_add_deferred(descent);
 	level->compared += node->nchildren;
 }
 
@@ -387,8 +387,8 @@ descent_take(EcpDescent *descent, int l)
 			descent_open(descent, l, &descent->state->meta.ecpm_root);
 		}
 	}
-	if (EcpTopkCount(&level->queue) == 0 && descent->rest_level == l)
-		descent_add_rest(descent);
+	if (EcpTopkCount(&level->queue) == 0 && descent->deferred_level == l)
+		descent_add_deferred(descent);
 	/* what is put in order now is so until the next nodes are opened */
 	if (level->opened != opened && level->taken > 1)
 		level->queue.batch = level->wanted - level->taken + 1;

@@ -98,12 +98,12 @@ near_parts(const EcpPageQuery *query, const EcpEntryView *view, const uint64 *li
 			pg_rightmost_one_pos64(word) / NEAR_GROUP * NEAR_GROUP;
 		int			from = at + skip;
 		const char *upper = view->codes + from * geo->code_bytes;
-		const char *lower = view->rest + from * geo->rest_bytes;
+		const char *lower = view->lower + from * geo->lower_bytes;
 
 		word >>= skip;
 		if (query->nibbles)
 		{
-			EcpNibblesRows rows = {upper, geo->code_bytes, lower, geo->rest_bytes};
+			EcpNibblesRows rows = {upper, geo->code_bytes, lower, geo->lower_bytes};
 
 			word = ecp_nibbles_query_rank(query->nibbles, &rows, word, limit,
 										  near->estimates + from, near->ranks + from);

@@ -191,7 +191,7 @@ probe_warm(EcpProbe *probe)
 			ecp_memory_warm(page + pos, sizeof(uint32) * nrows);
 		if (geo->columns)
 		{
-			for (int pos = geo->off_codes; pos < geo->lower;
+			for (int pos = geo->off_codes; pos < geo->page_lower;
 				 pos += ECP_GROUP * geo->slots)
 				ecp_memory_warm(page + pos, ECP_GROUP * nrows);
 		}
@@ -200,7 +200,7 @@ probe_warm(EcpProbe *probe)
 		/* of the first cluster all rows are among the nearest */
 		if (geo->parts &&
 			(probe->whole || (probe->clusters == 0 && probe->warm_ref == 0)))
-			ecp_memory_warm(page + geo->off_rest, nrows * geo->rest_bytes);
+			ecp_memory_warm(page + geo->off_lower, nrows * geo->lower_bytes);
 		ecp_memory_warm(page + BLCKSZ - 1, 1);
 	}
 }
