@@ -226,6 +226,22 @@ extern void ecp_panel_rank(const EcpPanel *panel, const void *vector,
 						   int first, int n, float4 *ranks);
 
 /*
+ * Float32 leaders as bytes, for searches: a quarter of the memory to read.  Each element
+ * has a range of its own, from the least to the largest of the leaders', in 255 steps,
+ * and ranks are those of the leaders so rounded: off by about a thousandth.  Palloc'd;
+ * NULL if a range is too wide for that.  Leaders are "stride" bytes apart.
+ */
+typedef struct EcpBytePanel EcpBytePanel;
+
+extern EcpBytePanel *ecp_byte_panel_create(int dims, int n, const char *leaders,
+										   Size stride);
+
+/* As ecp_panel_rank() with an L2 or IP panel; ranks too large are the largest. */
+extern void ecp_byte_panel_rank(const EcpBytePanel *panel, EcpMetric metric,
+								const float4 *vector, int first, int n,
+								float4 *ranks);
+
+/*
  * For each of nvectors vectors ("stride" bytes apart) its nearest leader among
  * first .. first + n - 1 (equal ranks: the lower number; "first" is a multiple of
  * ECP_PANEL_BLOCK) and that rank: the

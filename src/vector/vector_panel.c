@@ -14,7 +14,7 @@
  * and one load of leaders serves all the vectors that a kernel works on.
  *
  * Called by the build to assign rows (ecp_panel_nearest), and by descents
- * through the leader tree (ecp_panel_rank).
+ * through the leader tree (ecp_panel_rank, ecp_byte_panel_rank).
  *
  *-------------------------------------------------------------------------
  */
@@ -298,6 +298,151 @@ ecp_panel_rank(const EcpPanel *panel, const void *vector, int first, int n,
 	{
 		ecp_kernels->f32_panel_rank(&view, vector, first, n, ranks);
 		panel_widen_ranks(panel, vector, first, n, ranks);
+	}
+}
+
+/* ---- float32 leaders as bytes ---- */
+
+/* Ranges from here on are left as floats: their squares may be too large for one. */
+#define BYTES_RANGE_MAX		1e15
+
+struct EcpBytePanel
+{
+	int			dims;
+	float4	   *middle;			/* of each element's range: what 128 stands
+								 * for */
+	float4	   *step;
+	float4	   *squares;		/* of each leader's distance from the middle */
+	EcpPanel   *panel;			/* of bytes, with factors of 0 */
+};
+
+/* Set the ranges of the elements; false if one is too wide. */
+static bool
+bytes_set_ranges(EcpBytePanel *bytes, int n, const char *leaders, Size stride)
+{
+	/* the least, and the largest, before they are made of these */
+	float4	   *least = bytes->middle;
+	float4	   *largest = bytes->step;
+
+	memcpy(least, leaders, bytes->dims * sizeof(float4));
+	memcpy(largest, leaders, bytes->dims * sizeof(float4));
+	for (int i = 1; i < n; i++)
+	{
+		const float4 *x = (const float4 *) (leaders + i * stride);
+
+		for (int d = 0; d < bytes->dims; d++)
+		{
+			least[d] = Min(least[d], x[d]);
+			largest[d] = Max(largest[d], x[d]);
+		}
+	}
+	for (int d = 0; d < bytes->dims; d++)
+	{
+		if (!(least[d] > -BYTES_RANGE_MAX && largest[d] < BYTES_RANGE_MAX))
+			return false;
+		bytes->step[d] = (largest[d] - least[d]) / 255;
+		bytes->middle[d] = least[d] + 128 * bytes->step[d];
+	}
+	return true;
+}
+
+EcpBytePanel *
+ecp_byte_panel_create(int dims, int n, const char *leaders, Size stride)
+{
+	EcpBytePanel *bytes = palloc(sizeof(EcpBytePanel));
+	uint8	   *rounded = palloc(dims);
+
+	Assert(n > 0);
+	bytes->dims = dims;
+	bytes->middle = palloc(dims * sizeof(float4));
+	bytes->step = palloc(dims * sizeof(float4));
+	if (!bytes_set_ranges(bytes, n, leaders, stride))
+		return NULL;
+	bytes->squares = palloc(n * sizeof(float4));
+	bytes->panel = ecp_panel_init(palloc(ecp_panel_bytes(ECP_ELEM_UINT8, dims, n)),
+								  ECP_ELEM_UINT8, ECP_METRIC_IP, dims, n);
+	for (int i = 0; i < n; i++)
+	{
+		const float4 *x = (const float4 *) (leaders + i * stride);
+		float8		square = 0;
+
+		for (int d = 0; d < dims; d++)
+		{
+			float4		step = bytes->step[d];
+			float4		steps = step > 0 ? rintf((x[d] - bytes->middle[d]) / step) : 0;
+
+			steps = Max(Min(steps, 127), -128);
+			rounded[d] = (uint8) (128 + (int) steps);
+			square += (float8) (steps * step) * (steps * step);
+		}
+		bytes->squares[i] = square;
+		ecp_columns_put((uint8 *) panel_block(bytes->panel, i), ECP_PANEL_BLOCK,
+						i % ECP_PANEL_BLOCK, dims, rounded);
+	}
+	pfree(rounded);
+	return bytes;
+}
+
+/*
+ * With leaders c = middle + step * u and a vector q, L2 is
+ *		|q - middle|^2 + |step * u|^2 - 2 (q - middle) * step * u
+ * and IP
+ *		-(q * middle) - q * step * u
+ * where the elements that u is multiplied by are rounded to "scale" times a byte.
+ */
+void
+ecp_byte_panel_rank(const EcpBytePanel *bytes, EcpMetric metric, const float4 *vector,
+					int first, int n, float4 *ranks)
+{
+	pg_attribute_aligned(PANEL_ALIGN) int8 staged[ECP_DIMS_MAX + ECP_GROUP];
+	float4		products[ECP_DIMS_MAX];
+	int32		sums[16 * ECP_PANEL_BLOCK];
+	bool		l2 = metric == ECP_METRIC_L2;
+	int			dims = bytes->dims;
+	float4		most = 0;
+	float4		per_step;
+	float8		base = 0;
+	float8		scale;
+	int32		staged_sum = 0;
+	EcpPanelView view;
+
+	Assert(first % ECP_PANEL_BLOCK == 0 && first + n <= bytes->panel->capacity);
+	for (int d = 0; d < dims; d++)
+	{
+		float4		x = vector[d] - (l2 ? bytes->middle[d] : 0);
+
+		base += l2 ? (float8) x * x : -(float8) x * bytes->middle[d];
+		products[d] = x * bytes->step[d];
+		most = Max(most, fabsf(products[d]));
+	}
+	/* of a vector so far away all leaders are as far */
+	if (!isfinite(most))
+		most = 0;
+	per_step = most > 0 ? 127 / most : 0;
+	for (int d = 0; d < dims; d++)
+	{
+		staged[d] = (int8) rintf(products[d] * per_step);
+		staged_sum += staged[d];
+	}
+	for (int d = dims; d % ECP_GROUP != 0; d++)
+		staged[d] = 0;
+	scale = (l2 ? 2 : 1) * (float8) most / 127;
+	base += scale * 128 * staged_sum;
+
+	panel_view(bytes->panel, 0, &view);
+	for (int done = 0; done < n; done += lengthof(sums))
+	{
+		int			count = Min(n - done, (int) lengthof(sums));
+		const float4 *squares = bytes->squares + first + done;
+
+		ecp_kernels->u8_panel_rank(&view, staged, first + done, count, sums);
+		for (int i = 0; i < count; i++)
+		{
+			float8		rank = base + scale * sums[i] + (l2 ? squares[i] : 0);
+
+			ranks[done + i] = (float4) Min(Max(rank, l2 ? 0 : -PANEL_RANK_MAX),
+										   PANEL_RANK_MAX);
+		}
 	}
 }
 

@@ -347,7 +347,7 @@ insert_find(EcpInsert *insert)
 	if (state->meta.ecpm_root_level == 1)
 	{
 		/* one node needs no queues of a descent */
-		EcpNode    *node = ecp_cache_get(index, state, &state->meta.ecpm_root, 1);
+		EcpNode    *node = ecp_cache_get(index, state, &state->meta.ecpm_root, 1, true);
 		int32		nearest;
 		float4		rank;
 

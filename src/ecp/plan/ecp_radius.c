@@ -86,18 +86,18 @@ static int
 radius_rank_node(const RadiusEstimate *estimate, const EcpNode *node,
 				 float4 *ranks)
 {
-	const EcpPanel *panel = estimate->state.meta.ecpm_metric == ECP_METRIC_IP ?
-		node->ip_panel : node->panel;
+	EcpMetric	metric = estimate->state.meta.ecpm_metric == ECP_METRIC_IP ?
+		ECP_METRIC_IP : ECP_METRIC_L2;
 	Size		bytes = (Size) node->nchildren * estimate->state.node.vec_bytes;
 	int			step = bytes / RADIUS_NODE_BYTES + 1;
 
 	if (step == 1)
-		ecp_panel_rank(panel, estimate->prepared, 0, node->nchildren, ranks);
+		ecp_node_rank(node, metric, estimate->prepared, 0, node->nchildren, ranks);
 	else
 	{
 		for (int i = 0; i < node->nchildren; i += step * ECP_PANEL_BLOCK)
-			ecp_panel_rank(panel, estimate->prepared, i,
-						   Min(node->nchildren - i, ECP_PANEL_BLOCK), ranks + i);
+			ecp_node_rank(node, metric, estimate->prepared, i,
+						  Min(node->nchildren - i, ECP_PANEL_BLOCK), ranks + i);
 	}
 	return step;
 }
@@ -120,8 +120,8 @@ static void
 radius_collect(RadiusEstimate *estimate, const EcpChildData *ref, int level,
 			   double weight)
 {
-	EcpNode    *node = ecp_cache_get(estimate->index, &estimate->state, ref,
-									 level);
+	EcpNode    *node = ecp_cache_get(estimate->index, &estimate->state, ref, level,
+									 false);
 	float4	   *ranks = palloc(mul_size(node->nchildren + 1, sizeof(float4)));
 	int			step = radius_rank_node(estimate, node, ranks);
 	EcpRanked  *children;		/* by their numbers */

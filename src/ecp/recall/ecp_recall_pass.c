@@ -210,7 +210,7 @@ pass_take_refs(EcpRecallCurve *curve, EcpRecallSearch *search, int n)
 		search->all = !ecp_descent_next(descent, &ref);
 		if (search->all)
 			break;
-		if (ref.panel == NULL && search->codes)
+		if (ref.parent == NULL && search->codes)
 			ref.rank = ecp_code_query_origin(search->codes);
 		if (ref.is_buffer)
 		{

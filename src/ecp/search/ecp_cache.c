@@ -10,6 +10,10 @@
  * that opens a node copies it into a panel, and the following ones find it
  * here.
  *
+ * For searches, leaders of floats are bytes there (ecp_byte_panel_create()): a quarter
+ * of the memory, which is what a descent of many leaders waits for.  Rows are assigned
+ * to leaders as they are, by nodes of their own.
+ *
  * A node is found by index, file and head run (run ids are never given
  * twice within a file).  What it shows depends on the structure version V:
  *
@@ -60,9 +64,10 @@ typedef struct EcpCacheKey
 	Oid			relid;
 	EcpRelFileLocator locator;	/* three Oids */
 	uint64		run;
+	uint64		exact;			/* leaders as they are, or bytes */
 } EcpCacheKey;
 
-StaticAssertDecl(sizeof(EcpCacheKey) == 24, "cache key without padding");
+StaticAssertDecl(sizeof(EcpCacheKey) == 32, "cache key without padding");
 
 typedef struct EcpCachedNode
 {
@@ -253,13 +258,35 @@ node_make_panel(const EcpIndexState *state, EcpMetric metric,
 	return panel;
 }
 
+/* Of fewer elements, bytes would tell neighbouring leaders apart too badly. */
+#define ECP_BYTE_LEADERS_DIMS	64
+
+/* Do searches compare bytes in place of the leaders? */
+static bool
+node_has_bytes(const EcpIndexState *state)
+{
+	return state->meta.ecpm_leader_elem == ECP_ELEM_FLOAT32 &&
+		state->meta.ecpm_dims >= ECP_BYTE_LEADERS_DIMS;
+}
+
+void
+ecp_node_rank(const EcpNode *node, EcpMetric metric, const void *prepared, int first,
+			  int n, float4 *ranks)
+{
+	if (node->bytes)
+		ecp_byte_panel_rank(node->bytes, metric, prepared, first, n, ranks);
+	else
+		ecp_panel_rank(metric == ECP_METRIC_IP ? node->ip_panel : node->panel,
+					   prepared, first, n, ranks);
+}
+
 /*
  * Read a node at state's version.  The result is not in the table yet, and
  * belongs to the current memory context.
  */
 static EcpCachedNode *
 node_read(Relation index, const EcpIndexState *state, const EcpChildData *ref,
-		  int level)
+		  int level, bool exact)
 {
 	MemoryContext context;
 	MemoryContext old;
@@ -290,8 +317,13 @@ node_read(Relation index, const EcpIndexState *state, const EcpChildData *ref,
 	node->nbuffers = image->nbuffers;
 	node->children = image->children;
 	node->slots = image->slots;
-	node->panel = node_make_panel(state, ECP_METRIC_L2, image);
-	if (state->meta.ecpm_metric == ECP_METRIC_IP)
+	if (!exact && image->nchildren > 0)
+		node->bytes = ecp_byte_panel_create(state->meta.ecpm_dims,
+											image->nchildren + image->nbuffers,
+											image->leaders, image->stride);
+	if (node->bytes == NULL)
+		node->panel = node_make_panel(state, ECP_METRIC_L2, image);
+	if (node->bytes == NULL && state->meta.ecpm_metric == ECP_METRIC_IP)
 		node->ip_panel = node_make_panel(state, ECP_METRIC_IP, image);
 	if (level == 1 && node->nbuffers > 0)
 		ecp_insbuf_map(&state->meta, image->leaders,
@@ -334,7 +366,7 @@ node_is_valid(Relation index, const EcpIndexState *state,
 
 EcpNode *
 ecp_cache_get(Relation index, const EcpIndexState *state,
-			  const EcpChildData *ref, int level)
+			  const EcpChildData *ref, int level, bool exact)
 {
 	EcpCacheKey key;
 	EcpCacheEntry *entry;
@@ -348,6 +380,8 @@ ecp_cache_get(Relation index, const EcpIndexState *state,
 	key.relid = RelationGetRelid(index);
 	key.locator = ecp_relation_locator(index);
 	key.run = ref->ecpc_run;
+	exact |= !node_has_bytes(state);
+	key.exact = exact;
 
 	entry = hash_search(cache_table, &key, HASH_FIND, NULL);
 	if (entry != NULL &&
@@ -372,7 +406,7 @@ ecp_cache_get(Relation index, const EcpIndexState *state,
 	{
 		bool		found;
 
-		cached = node_read(index, state, ref, level);
+		cached = node_read(index, state, ref, level, exact);
 		cached->key = key;
 		entry = hash_search(cache_table, &key, HASH_ENTER, &found);
 		Assert(!found);

@@ -71,7 +71,8 @@ struct EcpDescent
 {
 	Relation	index;
 	const EcpIndexState *state;
-	bool		by_ip;			/* rank leaders by inner product */
+	bool		assigning;		/* by the leaders as they are */
+	EcpMetric	metric;			/* that ranks leaders: L2 or IP */
 	bool		root_taken;
 	MemoryContext context;		/* of this struct and its arrays */
 	MemoryContextCallback callback; /* of the context */
@@ -191,7 +192,9 @@ ecp_descent_begin(Relation index, const EcpIndexState *state,
 	descent = descent_get(nlevels);
 	descent->index = index;
 	descent->state = state;
-	descent->by_ip = !assigning && state->meta.ecpm_metric == ECP_METRIC_IP;
+	descent->assigning = assigning;
+	descent->metric = !assigning && state->meta.ecpm_metric == ECP_METRIC_IP ?
+		ECP_METRIC_IP : ECP_METRIC_L2;
 	descent->root_taken = false;
 	if (descent->prepared_max < vec_bytes)
 	{
@@ -302,7 +305,8 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 											   sizeof(bool *)));
 		}
 	}
-	node = ecp_cache_get(descent->index, descent->state, ref, l + 1);
+	node = ecp_cache_get(descent->index, descent->state, ref, l + 1,
+						 descent->assigning);
 	descent->taken[descent->nnodes] = node->nbuffers > 0 ?
 		MemoryContextAllocZero(descent->context, node->nbuffers *
 							   sizeof(bool)) : NULL;
@@ -322,8 +326,8 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 													 sizeof(float4)));
 		descent->ranks_max = node->nchildren;
 	}
-	ecp_panel_rank(descent->by_ip ? node->ip_panel : node->panel,
-				   descent->prepared, 0, node->nchildren, descent->ranks);
+	ecp_node_rank(node, descent->metric, descent->prepared, 0, node->nchildren,
+				  descent->ranks);
 
 	/* NaN: all leaders are deferred */
 	descent->deferred_above = get_float4_nan();
@@ -424,8 +428,8 @@ descent_next_buffer(EcpDescent *descent, EcpClusterRef *cluster)
 
 	Assert(descent->buffer < node->nbuffers);
 	descent_fill(node, child, cluster);
-	ecp_panel_rank(descent->by_ip ? node->ip_panel : node->panel,
-				   descent->prepared, first, child - first + 1, ranks);
+	ecp_node_rank(node, descent->metric, descent->prepared, first, child - first + 1,
+				  ranks);
 	cluster->rank = ranks[child - first];
 	descent->buffer = node->map.next[descent->buffer];
 }

@@ -41,8 +41,9 @@ typedef struct EcpNode
 	uint32	   *recent_first;
 	uint32		summary_page;	/* of the run: the first with summaries */
 	Buffer	   *summary_recent; /* the same hint for each of these, or NULL */
-	EcpPanel   *panel;			/* their leaders, metric L2 */
-	EcpPanel   *ip_panel;		/* the same ranked by IP, or NULL */
+	EcpBytePanel *bytes;		/* their leaders, for searches only; or */
+	EcpPanel   *panel;			/* as they are, metric L2, */
+	EcpPanel   *ip_panel;		/* and the same ranked by IP, or NULL */
 	int			refcount;
 } EcpNode;
 
@@ -50,10 +51,15 @@ typedef struct EcpNode
  * The children of a node that are visible at state's version.  Returned
  * pinned (refcount); release with ecp_cache_release().  Pins are forgotten
  * at the end of the transaction.  The cache lives as long as the backend,
- * keyed by index file and run, bounded by ecp.leader_cache.
+ * keyed by index file and run, bounded by ecp.leader_cache.  Unless "exact", the leaders
+ * may be bytes, and then there is no panel.
  */
 extern EcpNode *ecp_cache_get(Relation index, const EcpIndexState *state,
-							  const EcpChildData *ref, int level);
+							  const EcpChildData *ref, int level, bool exact);
+
+/* Ranks of leaders first .. first + n - 1 of a node; see ecp_panel_rank(). */
+extern void ecp_node_rank(const EcpNode *node, EcpMetric metric, const void *prepared,
+						  int first, int n, float4 *ranks);
 extern void ecp_cache_release(EcpNode *node);
 extern void ecp_cache_init(void);
 
