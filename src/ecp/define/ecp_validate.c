@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/amvalidate.h"
 #include "base/opclass.h"
 #include "catalog/pg_type.h"
