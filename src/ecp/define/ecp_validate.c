@@ -8,8 +8,8 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/amvalidate.h"
+#include "access/htup_details.h"
 #include "base/opclass.h"
 #include "catalog/pg_type.h"
 #include "ecp/define/ecp_define.h"
