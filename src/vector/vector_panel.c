@@ -350,14 +350,20 @@ EcpBytePanel *
 ecp_byte_panel_create(int dims, int n, const char *leaders, Size stride)
 {
 	EcpBytePanel *bytes = palloc(sizeof(EcpBytePanel));
-	uint8	   *rounded = palloc(dims);
+	uint8	   *rounded;
 
 	Assert(n > 0);
 	bytes->dims = dims;
 	bytes->middle = palloc(dims * sizeof(float4));
 	bytes->step = palloc(dims * sizeof(float4));
 	if (!bytes_set_ranges(bytes, n, leaders, stride))
+	{
+		pfree(bytes->middle);
+		pfree(bytes->step);
+		pfree(bytes);
 		return NULL;
+	}
+	rounded = palloc(dims);
 	bytes->squares = palloc(n * sizeof(float4));
 	bytes->panel = ecp_panel_init(palloc(ecp_panel_bytes(ECP_ELEM_UINT8, dims, n)),
 								  ECP_ELEM_UINT8, ECP_METRIC_IP, dims, n);

@@ -27,6 +27,10 @@
 #define DIMS_MOST	520
 #define LEADERS		(19 * ECP_PANEL_BLOCK + 3)
 
+/* all that are made: a search's go with their memory context */
+static EcpBytePanel *panels[1000];
+static int	npanels;
+
 static float4 leaders[LEADERS * DIMS_MOST];
 static float4 vector[DIMS_MOST];
 static float4 ranks[2][LEADERS + 1];
@@ -99,6 +103,7 @@ test_bytes(const char *isa, EcpMetric metric, int dims, float4 offset, float4 on
 	fill(dims, offset, one);
 	panel = ecp_byte_panel_create(dims, LEADERS, (const char *) leaders,
 								  dims * sizeof(float4));
+	panels[npanels++] = panel;
 	for (int k = 0; k < 2; k++)
 	{
 		ecp_kernels_select(k == 0 ? "scalar" : isa);
@@ -124,6 +129,7 @@ test_limits(const char *isa)
 	fill(64, 0, 0);
 	panel = ecp_byte_panel_create(64, LEADERS, (const char *) leaders,
 								  64 * sizeof(float4));
+	panels[npanels++] = panel;
 	for (EcpMetric metric = ECP_METRIC_L2; metric <= ECP_METRIC_IP; metric++)
 	{
 		vector[1] = -3e38f;
