@@ -155,7 +155,8 @@ pass_set_places(const EcpRecallCurve *curve)
 
 	pass->near_first = palloc_extended(mul_size((Size) n + 2, sizeof(uint32)),
 									   MCXT_ALLOC_HUGE);
-	while (curve->clusters[pass->order[n - 1]].ecpc_blk >> pass->near_bits > n)
+	while (n > 0 &&
+		   curve->clusters[pass->order[n - 1]].ecpc_blk >> pass->near_bits > n)
 		pass->near_bits++;
 	for (uint32 near = 0; near <= n; near++)
 	{
