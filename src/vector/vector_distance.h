@@ -236,7 +236,10 @@ typedef struct EcpBytePanel EcpBytePanel;
 extern EcpBytePanel *ecp_byte_panel_create(int dims, int n, const char *leaders,
 										   Size stride);
 
-/* As ecp_panel_rank() with an L2 or IP panel; ranks too large are the largest. */
+/*
+ * As ecp_panel_rank() with a panel of IP, or, for any other metric, of L2; ranks too large
+ * are the largest.
+ */
 extern void ecp_byte_panel_rank(const EcpBytePanel *panel, EcpMetric metric,
 								const float4 *vector, int first, int n,
 								float4 *ranks);

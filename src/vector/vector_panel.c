@@ -403,7 +403,7 @@ ecp_byte_panel_rank(const EcpBytePanel *bytes, EcpMetric metric, const float4 *v
 	pg_attribute_aligned(PANEL_ALIGN) int8 staged[ECP_DIMS_MAX + ECP_GROUP];
 	float4		products[ECP_DIMS_MAX];
 	int32		sums[16 * ECP_PANEL_BLOCK];
-	bool		l2 = metric == ECP_METRIC_L2;
+	bool		l2 = metric != ECP_METRIC_IP;
 	int			dims = bytes->dims;
 	float4		most = 0;
 	float4		per_step;

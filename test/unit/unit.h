@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "vector/vector_kernels.h"
+
 static int	unit_count = 0;
 static int	unit_failed = 0;
 
@@ -40,6 +42,21 @@ unit_ok(bool passed, const char *name,...)
 	printf("\n");
 	fflush(stdout);
 	return passed;
+}
+
+/* Test each instruction set that the machine has, with its kernels selected. */
+static inline void
+unit_each_isa(void (*test) (const char *isa))
+{
+	static const char *const names[] = {"scalar", "avx2", "avx512", "neon", "dotprod"};
+
+	for (int i = 0; i < (int) lengthof(names); i++)
+	{
+		if (ecp_kernels_select(names[i]))
+			test(names[i]);
+		else
+			unit_ok(true, "%s # SKIP not on this machine", names[i]);
+	}
 }
 
 /* The end of main(): "return unit_done();" */

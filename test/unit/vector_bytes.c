@@ -48,7 +48,7 @@ random_normal(uint64 *state)
 	return sum - 6;
 }
 
-/* Leaders around "offset", elements of one of which are "one"; a vector beside one. */
+/* Leaders around "offset", one of them farther away by "one"; a vector beside another. */
 static void
 fill(int dims, float4 offset, float4 one)
 {
@@ -66,7 +66,7 @@ fill(int dims, float4 offset, float4 one)
 		leaders[i * dims + dims / 2] = 3;
 }
 
-/* What the ranks should be, and the largest error among them, by the widest range. */
+/* The largest error of the ranks, as a share of their range. */
 static float8
 largest_error(EcpMetric metric, int dims)
 {
@@ -119,7 +119,7 @@ test_bytes(const char *isa, EcpMetric metric, int dims, float4 offset, float4 on
 			isa, metric, dims, offset, largest_error(metric, dims));
 }
 
-/* Ranks are finite and in order, however far away the vector is. */
+/* Ranks are finite, however far away the vector is. */
 static void
 test_limits(const char *isa)
 {
@@ -161,14 +161,6 @@ test_isa(const char *isa)
 int
 main(void)
 {
-	static const char *const names[] = {"scalar", "avx2", "avx512", "neon", "dotprod"};
-
-	for (int i = 0; i < lengthof(names); i++)
-	{
-		if (ecp_kernels_select(names[i]))
-			test_isa(names[i]);
-		else
-			unit_ok(true, "%s # SKIP not on this machine", names[i]);
-	}
+	unit_each_isa(test_isa);
 	return unit_done();
 }

@@ -231,6 +231,7 @@ test_isa(const char *isa)
 	static const char *const metric_names[] = {"", "L2", "IP", "cosine"};
 	static const int long_dims[] = {384, 768, 1536, 1537, ECP_DIMS_MAX};
 
+	random_state = 1;
 	unit_ok(halves_convert(), "%s: halves as floats and back", isa);
 	unit_ok(floats_round(), "%s: floats are rounded to the nearest half", isa);
 	unit_ok(floats_round_equally(isa), "%s: any floats are rounded equally",
@@ -255,15 +256,6 @@ test_isa(const char *isa)
 int
 main(void)
 {
-	static const char *const names[] = {"scalar", "avx2", "avx512", "neon"};
-
-	for (int i = 0; i < lengthof(names); i++)
-	{
-		random_state = 1;
-		if (ecp_kernels_select(names[i]))
-			test_isa(names[i]);
-		else
-			unit_ok(true, "%s # SKIP not on this machine", names[i]);
-	}
+	unit_each_isa(test_isa);
 	return unit_done();
 }

@@ -832,6 +832,7 @@ test_isa(const char *isa)
 	static const char *const elem_names[] = {"uint8", "float32"};
 	static const char *const metric_names[] = {"", "L2", "IP", "cosine"};
 
+	random_state = 1;
 	npassed = nfailed = 0;
 	test_all_rows(isa, ECP_ELEM_BIT, ECP_METRIC_HAMMING);
 	unit_ok(nfailed == 0 && npassed > 0, "%s, bit Hamming: rows (%d comparisons)",
@@ -877,17 +878,7 @@ test_isa(const char *isa)
 int
 main(void)
 {
-	static const char *const names[] = {"scalar", "avx2", "avx512", "neon",
-		"dotprod"};
-
-	for (int i = 0; i < lengthof(names); i++)
-	{
-		random_state = 1;
-		if (ecp_kernels_select(names[i]))
-			test_isa(names[i]);
-		else
-			unit_ok(true, "%s # SKIP not on this machine", names[i]);
-	}
+	unit_each_isa(test_isa);
 
 	ecp_kernels_init();
 	unit_ok(ecp_kernels_select(ecp_kernels_name()), "kernels chosen: %s",

@@ -361,23 +361,19 @@ test_back(int shape)
 			shapes[shape], worst);
 }
 
+static void
+test_set(const char *isa)
+{
+	test_isa(isa);
+	test_sums(isa);
+}
+
 int
 main(void)
 {
-	static const char *const names[] = {"scalar", "avx2", "avx512", "neon",
-		"dotprod"};
 	EcpNibblesData bad = {0, 1, -1, 0};
 
-	for (int i = 0; i < lengthof(names); i++)
-	{
-		if (!ecp_kernels_select(names[i]))
-		{
-			unit_ok(true, "%s # SKIP not on this machine", names[i]);
-			continue;
-		}
-		test_isa(names[i]);
-		test_sums(names[i]);
-	}
+	unit_each_isa(test_set);
 	for (int metric = ECP_METRIC_L2; metric <= ECP_METRIC_COSINE; metric++)
 		for (int shape = 0; shape < 7; shape++)
 			test_bounds(metric, shape);

@@ -214,21 +214,17 @@ test_pattern(const char *isa, Pattern pattern)
 				isa, pattern_names[pattern], result.looked, rows_max, result.within);
 }
 
+static void
+test_isa(const char *isa)
+{
+	random_state = 1;
+	for (int pattern = 0; pattern < PATTERNS; pattern++)
+		test_pattern(isa, (Pattern) pattern);
+}
+
 int
 main(void)
 {
-	static const char *const sets[] = {"scalar", "avx2", "avx512", "neon", "dotprod"};
-
-	for (int s = 0; s < lengthof(sets); s++)
-	{
-		random_state = 1;
-		if (!ecp_kernels_select(sets[s]))
-		{
-			unit_ok(true, "%s # SKIP not on this machine", sets[s]);
-			continue;
-		}
-		for (int pattern = 0; pattern < PATTERNS; pattern++)
-			test_pattern(sets[s], (Pattern) pattern);
-	}
+	unit_each_isa(test_isa);
 	return unit_done();
 }

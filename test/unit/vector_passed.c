@@ -66,14 +66,6 @@ test_isa(const char *isa)
 int
 main(void)
 {
-	static const char *const names[] = {"scalar", "avx2", "avx512", "neon", "dotprod"};
-
-	for (int i = 0; i < lengthof(names); i++)
-	{
-		if (ecp_kernels_select(names[i]))
-			test_isa(names[i]);
-		else
-			unit_ok(true, "%s # SKIP not on this machine", names[i]);
-	}
+	unit_each_isa(test_isa);
 	return unit_done();
 }

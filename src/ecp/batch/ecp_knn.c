@@ -454,10 +454,10 @@ knn_give_answers(EcpKnn *knn, EcpKnnAnswerVisitor visitor, void *arg)
 		if (!knn_answer(knn, q, &answer))
 			continue;
 		for (int i = 0; cold && i < answer.n; i++)
-			ranges[n++] = (EcpSweepRange)
 		{
-			EcpItemBlock(answer.rows[i].item), 1
-		};
+			ranges[n].blk = EcpItemBlock(answer.rows[i].item);
+			ranges[n++].npages = 1;
+		}
 		visitor(knn->queries[q].id, &answer, arg);
 	}
 	if (cold)
@@ -498,14 +498,12 @@ knn_read_ahead(EcpKnn *knn)
 	ranges = palloc_array(EcpSweepRange, Max(nblocks, 1));
 	for (uint32 c = 0; c < plan->nslots; c++)
 	{
-		const EcpKnnCluster *cluster = &knn->clusters[c];
+		EcpKnnCluster *cluster = &knn->clusters[c];
 
-		if (cluster->first == 1 && !cluster->skip)
-			ranges[n++] = (EcpSweepRange)
-		{
-			pg_atomic_read_u32(&knn->clusters[c].blk),
-				cluster->npages
-		};
+		if (cluster->first != 1 || cluster->skip)
+			continue;
+		ranges[n].blk = pg_atomic_read_u32(&cluster->blk);
+		ranges[n++].npages = cluster->npages;
 	}
 	ecp_sweep_read(knn->index, ranges, n);
 	pfree(ranges);

@@ -298,12 +298,10 @@ reader_give(EcpKnnReader *reader, int c, int end)
 		refs[i].skip = cluster->skip;
 		refs[i].recent = cluster->recent;
 		refs[i].nrecent = Min(cluster->npages, ECP_KNN_RECENT);
-		if (!cluster->skip)
-			reader->ranges[nranges++] = (EcpSweepRange)
-		{
-			refs[i].child.ecpc_blk,
-				Min(cluster->npages, ECP_RUN_PAGES_MAX)
-		};
+		if (cluster->skip)
+			continue;
+		reader->ranges[nranges].blk = refs[i].child.ecpc_blk;
+		reader->ranges[nranges++].npages = Min(cluster->npages, ECP_RUN_PAGES_MAX);
 	}
 	ecp_sweep_set(&reader->sweep, reader->ranges, nranges);
 	ecp_probe_added(&reader->probe, n);

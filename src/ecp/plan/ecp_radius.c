@@ -86,8 +86,7 @@ static int
 radius_rank_node(const RadiusEstimate *estimate, const EcpNode *node,
 				 float4 *ranks)
 {
-	EcpMetric	metric = estimate->state.meta.ecpm_metric == ECP_METRIC_IP ?
-		ECP_METRIC_IP : ECP_METRIC_L2;
+	EcpMetric	metric = estimate->state.meta.ecpm_metric;
 	Size		bytes = (Size) node->nchildren * estimate->state.node.vec_bytes;
 	int			step = bytes / RADIUS_NODE_BYTES + 1;
 

@@ -72,7 +72,7 @@ struct EcpDescent
 	Relation	index;
 	const EcpIndexState *state;
 	bool		assigning;		/* by the leaders as they are */
-	EcpMetric	metric;			/* that ranks leaders: L2 or IP */
+	EcpMetric	metric;			/* of the index, or L2 to assign */
 	bool		root_taken;
 	MemoryContext context;		/* of this struct and its arrays */
 	MemoryContextCallback callback; /* of the context */
@@ -193,8 +193,7 @@ ecp_descent_begin(Relation index, const EcpIndexState *state,
 	descent->index = index;
 	descent->state = state;
 	descent->assigning = assigning;
-	descent->metric = !assigning && state->meta.ecpm_metric == ECP_METRIC_IP ?
-		ECP_METRIC_IP : ECP_METRIC_L2;
+	descent->metric = assigning ? ECP_METRIC_L2 : state->meta.ecpm_metric;
 	descent->root_taken = false;
 	if (descent->prepared_max < vec_bytes)
 	{

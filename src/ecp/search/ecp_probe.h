@@ -57,7 +57,7 @@ typedef struct EcpNode
 extern EcpNode *ecp_cache_get(Relation index, const EcpIndexState *state,
 							  const EcpChildData *ref, int level, bool exact);
 
-/* Ranks of leaders first .. first + n - 1 of a node; see ecp_panel_rank(). */
+/* Ranks of leaders first .. first + n - 1 of a node, by IP or by L2; see ecp_panel_rank(). */
 extern void ecp_node_rank(const EcpNode *node, EcpMetric metric, const void *prepared,
 						  int first, int n, float4 *ranks);
 extern void ecp_cache_release(EcpNode *node);
