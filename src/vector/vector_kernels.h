@@ -245,6 +245,20 @@ typedef struct EcpKernels
 							  float4 scale, int n, uint8 *bytes);
 
 	/*
+	 * Leaders as bytes, and vectors for them (vector_panel.c): 128 for zero,
+	 * plus each element, minus its middle if there are differences, times its
+	 * step, times "scale".  A scale of 0 makes 255 or 1 of the largest
+	 * product with a step, whose absolute value is "most"; if that is not
+	 * finite, the bytes are of no use.  "base" is the sum of the squared
+	 * differences, or else of the products with the middles.  There are
+	 * middles, steps and bytes up to a multiple of 16.
+	 */
+	void		(*f32_steps) (const float4 *vector, const float4 *middle,
+							  const float4 *step, int n, bool differences,
+							  float4 scale, uint8 *bytes, float4 *most,
+							  float4 *base);
+
+	/*
 	 * Which of n <= 64 numbers are not above the limit, and so all that are
 	 * NaN. Reads a multiple of 16; bits from n on are of no use.
 	 */
@@ -287,9 +301,18 @@ typedef struct EcpKernels
 	.u8_panel_rank = u8_panel_rank, .f32_panel_rank = f32_panel_rank, \
 	.u8_panel_nearest = u8_panel_nearest, .f32_panel_nearest = f32_panel_nearest, \
 	.f32_hadamard = f32_hadamard, .f32_signs = f32_signs, .u8_floats = u8_floats, \
-	.u8_add = u8_add, .f32_add = f32_add, .f32_bytes = f32_bytes, \
+	.u8_add = u8_add, .f32_add = f32_add, .f32_bytes = f32_bytes, .f32_steps = f32_steps, \
 	.plane_dots = plane_dots, .nibble_dot = nibble_dot, .code_bounds = code_bounds, \
 	.f64_passed = f64_passed, .f32_passed = f32_passed
+
+/* What f32_steps multiplies by. */
+static inline float4
+EcpStepsScale(float4 most)
+{
+	float4		scale = 127 / most;
+
+	return isfinite(most) && isfinite(scale) ? scale : 0;
+}
 
 /* Fewer than 16 bytes, then zeros. */
 static inline void

@@ -458,6 +458,75 @@ f32_bytes(const float4 *x, const float4 *lows, float4 scale, int n,
 	}
 }
 
+/* 16 elements from i on, or n; a constant if there are 16. */
+TEMPLATE void
+steps_add(const float4 *vector, const float4 *middle, const float4 *step, Size i,
+		  int n, bool differences, float4 *products, Ints *most, Floats *sums)
+{
+#pragma GCC unroll 4
+	for (int b = 0; b < REGS; b++)
+	{
+		Size		first = i + b * LANES;
+		Floats		x = elements_load(vector, first, n - b * LANES, false);
+		Floats		m = FloatsLoad(middle + first);
+		Floats		product;
+		Ints		size;
+
+		if (differences)
+			x = m = x - m;
+		sums[b] = multiply_add(x, m, sums[b]);
+		product = x * FloatsLoad(step + first);
+		FloatsStore(products + first, product);
+		/* as numbers, floats without a sign have the same order */
+		size = (Ints) product & PG_INT32_MAX;
+		most[b] = mask_select(ints_less(most[b], size), size, most[b]);
+	}
+}
+
+static TARGET void
+f32_steps(const float4 *vector, const float4 *middle, const float4 *step, int n,
+		  bool differences, float4 scale, uint8 *bytes, float4 *most, float4 *base)
+{
+	float4		products[ECP_DIMS_MAX + 16];
+	Floats		sums[REGS];
+	Ints		mosts[REGS];
+	int32		sizes[16];
+	int			left = n % 16;
+	Size		whole = n - left;
+	int32		size = 0;
+
+#pragma GCC unroll 4
+	for (int b = 0; b < REGS; b++)
+	{
+		sums[b] = FloatsAll(0);
+		mosts[b] = IntsAll(0);
+	}
+	for (Size i = 0; i < whole; i += 16)
+		steps_add(vector, middle, step, i, 16, differences, products, mosts, sums);
+	if (left > 0)
+		steps_add(vector, middle, step, whole, left, differences, products, mosts, sums);
+	*base = floats_sum(sums);
+#pragma GCC unroll 4
+	for (int b = 0; b < REGS; b++)
+		IntsStore(sizes + b * LANES, mosts[b]);
+	for (int i = 0; i < 16; i++)
+		size = Max(size, sizes[i]);
+	memcpy(most, &size, sizeof(size));
+
+	if (scale == 0)
+		scale = EcpStepsScale(*most);
+	for (Size i = 0; i < n; i += 16)
+	{
+		Floats		v[REGS];
+
+#pragma GCC unroll 4
+		for (int b = 0; b < REGS; b++)
+			v[b] = multiply_add(FloatsLoad(products + i + b * LANES),
+								FloatsAll(scale), FloatsAll(128.5f));
+		floats_to_bytes(bytes + i, v);
+	}
+}
+
 /* Columns whose sums are in registers, so that additions do not wait. */
 #define ADD_COLUMNS		32
 

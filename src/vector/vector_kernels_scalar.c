@@ -394,16 +394,41 @@ f32_add(const float4 *const *rows, int nrows, int n, float8 *sums)
 	}
 }
 
+static inline uint8
+byte_of(float4 v)
+{
+	return v >= 255 ? 255 : v > 0 ? (uint8) v : 0;
+}
+
 static void
 f32_bytes(const float4 *x, const float4 *lows, float4 scale, int n,
 		  uint8 *bytes)
 {
 	for (int i = 0; i < n; i++)
-	{
-		float4		v = (x[i] - lows[i]) * scale;
+		bytes[i] = byte_of((x[i] - lows[i]) * scale);
+}
 
-		bytes[i] = v >= 255 ? 255 : v > 0 ? (uint8) v : 0;
+static void
+f32_steps(const float4 *vector, const float4 *middle, const float4 *step, int n,
+		  bool differences, float4 scale, uint8 *bytes, float4 *most, float4 *base)
+{
+	float4		products[ECP_DIMS_MAX];
+	float4		sums[LANES] = {0};
+
+	*most = 0;
+	for (int i = 0; i < n; i++)
+	{
+		float4		x = differences ? vector[i] - middle[i] : vector[i];
+
+		sums[i % LANES] = fmaf(x, differences ? x : middle[i], sums[i % LANES]);
+		products[i] = x * step[i];
+		*most = fabsf(products[i]) < *most ? *most : fabsf(products[i]);
 	}
+	*base = add_lanes(sums);
+	if (scale == 0)
+		scale = EcpStepsScale(*most);
+	for (int i = 0; i < n; i++)
+		bytes[i] = byte_of(fmaf(products[i], scale, 128.5f));
 }
 
 static void

@@ -309,8 +309,8 @@ ecp_panel_rank(const EcpPanel *panel, const void *vector, int first, int n,
 struct EcpBytePanel
 {
 	int			dims;
-	float4	   *middle;			/* of each element's range: what 128 stands
-								 * for */
+	/* of each element's range, with zeros up to a multiple of 16 */
+	float4	   *middle;			/* what 128 stands for */
 	float4	   *step;
 	float4	   *squares;		/* of each leader's distance from the middle */
 	EcpPanel   *panel;			/* of bytes, with factors of 0 */
@@ -349,13 +349,15 @@ bytes_set_ranges(EcpBytePanel *bytes, int n, const char *leaders, Size stride)
 EcpBytePanel *
 ecp_byte_panel_create(int dims, int n, const char *leaders, Size stride)
 {
+	Size		padded = TYPEALIGN(16, dims);
 	EcpBytePanel *bytes = palloc(sizeof(EcpBytePanel));
+	float4	   *inverse;
 	uint8	   *rounded;
 
 	Assert(n > 0);
 	bytes->dims = dims;
-	bytes->middle = palloc(dims * sizeof(float4));
-	bytes->step = palloc(dims * sizeof(float4));
+	bytes->middle = palloc0(padded * sizeof(float4));
+	bytes->step = palloc0(padded * sizeof(float4));
 	if (!bytes_set_ranges(bytes, n, leaders, stride))
 	{
 		pfree(bytes->middle);
@@ -363,29 +365,34 @@ ecp_byte_panel_create(int dims, int n, const char *leaders, Size stride)
 		pfree(bytes);
 		return NULL;
 	}
-	rounded = palloc(dims);
+	inverse = palloc0(padded * sizeof(float4));
+	for (int d = 0; d < dims; d++)
+		inverse[d] = isfinite(1 / bytes->step[d]) ? 1 / bytes->step[d] : 0;
+	rounded = palloc(padded);
 	bytes->squares = palloc(n * sizeof(float4));
 	bytes->panel = ecp_panel_init(palloc(ecp_panel_bytes(ECP_ELEM_UINT8, dims, n)),
 								  ECP_ELEM_UINT8, ECP_METRIC_IP, dims, n);
 	for (int i = 0; i < n; i++)
 	{
 		const float4 *x = (const float4 *) (leaders + i * stride);
+		float4		most;
+		float4		exact;
 		float8		square = 0;
 
+		ecp_kernels->f32_steps(x, bytes->middle, inverse, dims, true, 1, rounded, &most,
+							   &exact);
 		for (int d = 0; d < dims; d++)
 		{
-			float4		step = bytes->step[d];
-			float4		steps = step > 0 ? rintf((x[d] - bytes->middle[d]) / step) : 0;
+			float8		difference = (rounded[d] - 128) * bytes->step[d];
 
-			steps = Max(Min(steps, 127), -128);
-			rounded[d] = (uint8) (128 + (int) steps);
-			square += (float8) (steps * step) * (steps * step);
+			square += difference * difference;
 		}
 		bytes->squares[i] = square;
 		ecp_columns_put((uint8 *) panel_block(bytes->panel, i), ECP_PANEL_BLOCK,
 						i % ECP_PANEL_BLOCK, dims, rounded);
 	}
 	pfree(rounded);
+	pfree(inverse);
 	return bytes;
 }
 
@@ -401,39 +408,25 @@ ecp_byte_panel_rank(const EcpBytePanel *bytes, EcpMetric metric, const float4 *v
 					int first, int n, float4 *ranks)
 {
 	pg_attribute_aligned(PANEL_ALIGN) int8 staged[ECP_DIMS_MAX + ECP_GROUP];
-	float4		products[ECP_DIMS_MAX];
+	uint8		steps[ECP_DIMS_MAX + 16];
 	int32		sums[16 * ECP_PANEL_BLOCK];
 	bool		l2 = metric != ECP_METRIC_IP;
 	int			dims = bytes->dims;
-	float4		most = 0;
-	float4		per_step;
-	float8		base = 0;
+	float4		most;
+	float4		sum;
+	float8		base;
 	float8		scale;
-	int32		staged_sum = 0;
+	int32		steps_sum;
+	int32		squares;
 	EcpPanelView view;
 
 	Assert(first % ECP_PANEL_BLOCK == 0 && first + n <= bytes->panel->capacity);
-	for (int d = 0; d < dims; d++)
-	{
-		float4		x = vector[d] - (l2 ? bytes->middle[d] : 0);
-
-		base += l2 ? (float8) x * x : -(float8) x * bytes->middle[d];
-		products[d] = x * bytes->step[d];
-		most = Max(most, fabsf(products[d]));
-	}
+	ecp_kernels->f32_steps(vector, bytes->middle, bytes->step, dims, l2, 0, steps, &most,
+						   &sum);
+	ecp_kernels->u8_prepare(steps, dims, staged, &steps_sum, &squares);
 	/* of a vector so far away all leaders are as far */
-	if (!isfinite(most))
-		most = 0;
-	per_step = most > 0 ? 127 / most : 0;
-	for (int d = 0; d < dims; d++)
-	{
-		staged[d] = (int8) rintf(products[d] * per_step);
-		staged_sum += staged[d];
-	}
-	for (int d = dims; d % ECP_GROUP != 0; d++)
-		staged[d] = 0;
-	scale = (l2 ? 2 : 1) * (float8) most / 127;
-	base += scale * 128 * staged_sum;
+	scale = isfinite(most) ? (l2 ? 2 : 1) * (float8) most / 127 : 0;
+	base = (l2 ? sum : -sum) + scale * 128 * (steps_sum - 128 * dims);
 
 	panel_view(bytes->panel, 0, &view);
 	for (int done = 0; done < n; done += lengthof(sums))
