@@ -188,7 +188,10 @@ assign_inbuff(AssignScan *scan)
 	if (copied && !flat)
 		step = Min(step, Max(build->budget * ASSIGN_SHARE / build->plan.nparticipants /
 							 tree->vec_bytes, ASSIGN_BLOCK));
-	step = ecp_readahead_rows(&scan->ahead, build, step);
+
+	/* with few rows, a list or a node would be read for one or two */
+	if (flat)
+		step = ecp_readahead_rows(&scan->ahead, build, step);
 	if (copied)
 		block = palloc_extended(tree->vec_bytes * step + 64, MCXT_ALLOC_HUGE);
 	for (int done = 0; done < inbuff->n; done += step)
@@ -196,7 +199,7 @@ assign_inbuff(AssignScan *scan)
 		const char *rows = inbuff->vectors + (Size) done * inbuff->vec_bytes;
 		int			n = Min(step, inbuff->n - done);
 
-		ecp_readahead_step(&scan->ahead, build, done);
+		ecp_readahead_step(&scan->ahead, build, done + step);
 		for (int i = 0; block && i < n; i++)
 			ecp_build_state_compared(build, rows + (Size) i * inbuff->vec_bytes,
 									 build->prepared,

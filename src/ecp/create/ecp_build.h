@@ -385,9 +385,9 @@ extern void ecp_assign_inbuff_open(const EcpBuild *build, int participant,
 extern void ecp_readahead_begin(EcpReadahead *ahead, const EcpBuild *build,
 								ItemPointer tid, Datum value);
 
-/* While it is assigned: "done" of the in-buff's rows are. */
+/* While it is assigned, before the step that ends after "upto" rows. */
 extern void ecp_readahead_step(EcpReadahead *ahead, const EcpBuild *build,
-							   int done);
+							   int upto);
 extern void ecp_readahead_end(EcpReadahead *ahead);
 
 /* Rows to assign between two steps. */

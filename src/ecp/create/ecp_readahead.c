@@ -115,7 +115,8 @@ ecp_readahead_end(EcpReadahead *ahead)
 }
 
 /*
- * If possible, few enough that one piece is requested between two steps.
+ * Rows of a step at most "most", and if possible few enough that one piece is
+ * requested between two steps.
  */
 int
 ecp_readahead_rows(const EcpReadahead *ahead, const EcpBuild *build, int most)
@@ -173,20 +174,20 @@ ahead_ask(const char *path, BlockNumber blocks, uint64 position, int n,
 		ecp_block_hint(path, first, last - first + 1, true);
 }
 
+/* Before the step that ends after "upto" rows of the in-buff. */
 void
-ecp_readahead_step(EcpReadahead *ahead, const EcpBuild *build, int done)
+ecp_readahead_step(EcpReadahead *ahead, const EcpBuild *build, int upto)
 {
 	uint64		positions = Max(ahead->heap_blocks, ahead->toast_blocks);
 	double		due;
 
-	Assert(done >= 0 && done <= build->assigned.inbuff_max);
+	Assert(upto > 0);
 	if (ahead->piece == 0)
 		return;
 
 	/* one step early, so that the last has an effect, too */
 	due = Min((double) ahead->window,
-			  (double) ahead->window * done / build->assigned.inbuff_max +
-			  ahead->piece);
+			  (double) ahead->window * upto / build->assigned.inbuff_max);
 	while (ahead->asked < due)
 	{
 		uint64		position = ahead->next;
