@@ -509,6 +509,87 @@ write_pivots(Page node, int child, LeafSplit *split, uint16 marker)
 	}
 }
 
+/* Claim the bytes of an item of this size at "offset", if it may be there. */
+static bool
+claim_place(bool *taken, int offset, int size, int lower, int upper)
+{
+	bool	   *from = taken + offset / MAXIMUM_ALIGNOF;
+	Size		units = MAXALIGN(size) / MAXIMUM_ALIGNOF;
+
+	if (offset != MAXALIGN(offset) || offset < lower || offset + MAXALIGN(size) > upper ||
+		memchr(from, true, units) != NULL)
+		return false;
+	memset(from, true, units);
+	return true;
+}
+
+/*
+ * Fill "page", which is empty, with items, so that those that lie on "old" stay where
+ * they are if that is above the new pd_upper, and the others take the places between
+ * them: bytes that do not move are not logged.  False if sizes differ, so that the
+ * others do not fit there.
+ */
+static bool
+place_items(Page page, Page old, const MergedItem *items, int nitems)
+{
+	PageHeader	header = (PageHeader) page;
+	bool		taken[BLCKSZ / MAXIMUM_ALIGNOF] = {false};
+	int			lower = SizeOfPageHeaderData + nitems * sizeof(ItemIdData);
+	int			upper = header->pd_special;
+	int			place = header->pd_special;
+	int			places[MaxIndexTuplesPerPage];
+
+	for (int i = 0; i < nitems; i++)
+		upper -= MAXALIGN(IndexTupleSize(items[i].itup));
+	if (nitems > MaxIndexTuplesPerPage || upper < lower)
+		return false;
+	for (int i = 0; i < nitems; i++)
+	{
+		uintptr_t	offset = (uintptr_t) items[i].itup - (uintptr_t) old;
+
+		places[i] = offset < BLCKSZ &&
+			claim_place(taken, offset, IndexTupleSize(items[i].itup), upper,
+						header->pd_special) ? (int) offset : 0;
+	}
+	for (int i = 0; i < nitems; i++)
+	{
+		int			size = IndexTupleSize(items[i].itup);
+
+		if (places[i] == 0)
+		{
+			while (place > upper && taken[place / MAXIMUM_ALIGNOF - 1])
+				place -= MAXIMUM_ALIGNOF;
+			place -= MAXALIGN(size);
+			if (!claim_place(taken, place, size, upper, header->pd_special))
+				return false;
+			places[i] = place;
+		}
+		memcpy(page + places[i], items[i].itup, size);
+		ItemIdSetNormal(PageGetItemId(page, i + 1), places[i], size);
+	}
+	header->pd_lower = lower;
+	header->pd_upper = upper;
+	return true;
+}
+
+/* Fill a page with items; if it is a leaf already, change as little as possible. */
+static void
+write_items(Page page, Page old, const MergedItem *items, int nitems)
+{
+	XLogRecPtr	lsn = PageGetLSN(page);
+
+	betree_page_init(page, BETREE_LEAF, 0, 0);
+	if (old != NULL && place_items(page, old, items, nitems))
+	{
+		/* pages without one are logged as images, which may be compressed */
+		PageSetLSN(page, lsn);
+		return;
+	}
+	betree_page_init(page, BETREE_LEAF, 0, 0);
+	for (int i = 0; i < nitems; i++)
+		betree_page_add(page, items[i].itup);
+}
+
 /*
  * Write the merged tuples as whole pages, the first split->nold of them into
  * the leaves that split->buf already has.  "next_batch" is that of the second
@@ -547,9 +628,9 @@ write_pages(BetreeRel *bt, Buffer nodebuf, int child, BetreeBatch *batch,
 			split->buf[i] = betree_block_alloc(bt->rel);
 		page = GenericXLogRegisterBuffer(state, split->buf[i],
 										 i >= split->nold ? GENERIC_XLOG_FULL_IMAGE : 0);
-		betree_page_init(page, BETREE_LEAF, 0, 0);
-		for (int j = split->start[i]; j < split->start[i + 1]; j++)
-			betree_page_add(page, merged->items[j].itup);
+		write_items(page, i < split->nold ? BufferGetPage(split->buf[i]) : NULL,
+					merged->items + split->start[i],
+					split->start[i + 1] - split->start[i]);
 	}
 	if (split->npages > 1)
 		write_pivots(node, child, split,
