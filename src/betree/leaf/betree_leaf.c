@@ -513,13 +513,12 @@ write_pivots(Page node, int child, LeafSplit *split, uint16 marker)
 static bool
 claim_place(bool *taken, int offset, int size, int lower, int upper)
 {
-	bool	   *from = taken + offset / MAXIMUM_ALIGNOF;
 	Size		units = MAXALIGN(size) / MAXIMUM_ALIGNOF;
 
 	if (offset != MAXALIGN(offset) || offset < lower || offset + MAXALIGN(size) > upper ||
-		memchr(from, true, units) != NULL)
+		memchr(taken + offset / MAXIMUM_ALIGNOF, true, units) != NULL)
 		return false;
-	memset(from, true, units);
+	memset(taken + offset / MAXIMUM_ALIGNOF, true, units);
 	return true;
 }
 
@@ -576,14 +575,15 @@ place_items(Page page, Page old, const MergedItem *items, int nitems)
 static void
 write_items(Page page, Page old, const MergedItem *items, int nitems)
 {
-	XLogRecPtr	lsn = PageGetLSN(page);
-
-	betree_page_init(page, BETREE_LEAF, 0, 0);
-	if (old != NULL && place_items(page, old, items, nitems))
+	if (old != NULL)
 	{
-		/* pages without one are logged as images, which may be compressed */
-		PageSetLSN(page, lsn);
-		return;
+		betree_page_init(page, BETREE_LEAF, 0, 0);
+		if (place_items(page, old, items, nitems))
+		{
+			/* pages without one are logged as images, which may be compressed */
+			PageSetLSN(page, PageGetLSN(old));
+			return;
+		}
 	}
 	betree_page_init(page, BETREE_LEAF, 0, 0);
 	for (int i = 0; i < nitems; i++)
