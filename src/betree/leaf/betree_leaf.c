@@ -52,7 +52,11 @@ typedef struct Merged
 	MergedItem *items;
 } Merged;
 
-/* how a merged leaf is cut into pages: pages[i] begins at start[i] */
+/*
+ * How a merged leaf is cut into pages: page i begins at start[i].  The first is a
+ * leaf already, and so is the last if two are; the others are new.  A third leaf
+ * comes between two: they keep their outer tuples, and only it is logged whole.
+ */
 #define MAX_PAGES		3
 
 /* how full, in percent, leaves may be that share their tuples */
@@ -62,13 +66,19 @@ typedef struct Merged
 typedef struct LeafSplit
 {
 	int			npages;
-	int			nold;			/* the first of them are leaves already */
+	int			nold;			/* of these, leaves already */
 	bool		keeps_first;	/* the first one does not change */
 	bool		at_end;			/* the last one is the last leaf, and grows */
 	int			start[MAX_PAGES + 1];
 	IndexTuple	separator[MAX_PAGES];	/* of pages 1.. */
 	Buffer		buf[MAX_PAGES];
 } LeafSplit;
+
+static inline bool
+is_new(const LeafSplit *split, int i)
+{
+	return i > 0 && i <= split->npages - split->nold;
+}
 
 /* Room for the tuples of "nleaves" leaves, and a batch for each */
 static Merged *
@@ -480,8 +490,9 @@ form_separators(BetreeRel *bt, Page node, int child, Merged *merged,
 }
 
 /*
- * Point the node at the pages behind the first, whose buffers are known.  Pivots
- * that stay are overwritten: deleting one moves the tuples of the others.
+ * Point the node at the pages behind the first, whose buffers are known, from the
+ * last on.  A pivot that stays is overwritten: deleting it moves the tuples of the
+ * others.
  */
 static void
 write_pivots(Page node, int child, LeafSplit *split, uint16 marker)
@@ -490,16 +501,16 @@ write_pivots(Page node, int child, LeafSplit *split, uint16 marker)
 
 	betree_node_shift_log(node, child + split->nold - 1,
 						  split->npages - split->nold);
-	for (int i = 1; i < split->npages; i++)
+	for (int i = split->npages - 1; i > 0; i--)
 	{
 		IndexTuple	pivot = split->separator[i];
-		OffsetNumber off = BETREE_FIRST_PIVOT + child + i;
+		OffsetNumber off = BETREE_FIRST_PIVOT + child + 1;
 		Size		size = IndexTupleSize(pivot);
 		bool		done;
 
 		BetreePivotSetChild(pivot, BufferGetBlockNumber(split->buf[i]));
 		BetreePivotSetMarker(pivot, marker);
-		if (i < split->nold)
+		if (!is_new(split, i))
 			done = PageIndexTupleOverwrite(node, off, (Pointer) pivot, size);
 		else
 			done = PageAddItem(node, (Pointer) pivot, size, off, false, false) !=
@@ -591,9 +602,8 @@ write_items(Page page, Page old, const MergedItem *items, int nitems)
 }
 
 /*
- * Write the merged tuples as whole pages, the first split->nold of them into
- * the leaves that split->buf already has.  "next_batch" is that of the second
- * such leaf, or NULL.
+ * Write the merged tuples as pages, those that are not new into the leaves that
+ * split->buf already has.  "next_batch" is that of the second such leaf, or NULL.
  */
 static void
 write_pages(BetreeRel *bt, Buffer nodebuf, int child, BetreeBatch *batch,
@@ -604,8 +614,11 @@ write_pages(BetreeRel *bt, Buffer nodebuf, int child, BetreeBatch *batch,
 	bool		bloom = BufferIsValid(nodebuf) && betree_bloom_pages_ensure(bt, nodebuf);
 	int			first = split->keeps_first ? 1 : 0;
 
-	for (int i = first; i < split->nold && bloom; i++)
-		betree_bloom_forget(bt, nodebuf, BufferGetBlockNumber(split->buf[i]));
+	for (int i = first; i < split->npages && bloom; i++)
+	{
+		if (!is_new(split, i))
+			betree_bloom_forget(bt, nodebuf, BufferGetBlockNumber(split->buf[i]));
+	}
 
 	state = GenericXLogStart(bt->rel);
 	if (BufferIsValid(nodebuf))
@@ -622,13 +635,13 @@ write_pages(BetreeRel *bt, Buffer nodebuf, int child, BetreeBatch *batch,
 
 	for (int i = first; i < split->npages; i++)
 	{
+		bool		new = is_new(split, i);
 		Page		page;
 
-		if (i >= split->nold)
+		if (new)
 			split->buf[i] = betree_block_alloc(bt->rel);
-		page = GenericXLogRegisterBuffer(state, split->buf[i],
-										 i >= split->nold ? GENERIC_XLOG_FULL_IMAGE : 0);
-		write_items(page, i < split->nold ? BufferGetPage(split->buf[i]) : NULL,
+		page = GenericXLogRegisterBuffer(state, split->buf[i], new ? GENERIC_XLOG_FULL_IMAGE : 0);
+		write_items(page, new ? NULL : BufferGetPage(split->buf[i]),
 					merged->items + split->start[i],
 					split->start[i + 1] - split->start[i]);
 	}
@@ -639,15 +652,18 @@ write_pages(BetreeRel *bt, Buffer nodebuf, int child, BetreeBatch *batch,
 
 	for (int i = 0; i < split->npages; i++)
 	{
-		/* tuples go from left to right only */
-		for (int j = 0; j < i && j < split->nold; j++)
-			PredicateLockPageSplit(bt->rel, BufferGetBlockNumber(split->buf[j]),
-								   BufferGetBlockNumber(split->buf[i]));
+		/* tuples of leaves go to the right, or to a new one */
+		for (int j = 0; j < split->npages; j++)
+		{
+			if (!is_new(split, j) && (j < i || is_new(split, i)))
+				PredicateLockPageSplit(bt->rel, BufferGetBlockNumber(split->buf[j]),
+									   BufferGetBlockNumber(split->buf[i]));
+		}
 		if (bloom && !(split->at_end && i == split->npages - 1) &&
 			!(i < first && betree_bloom_has_slot(bt, BufferGetPage(nodebuf),
 												 BufferGetBlockNumber(split->buf[i]))))
 			betree_bloom_set(bt, nodebuf, split->buf[i]);
-		if (i >= split->nold)
+		if (is_new(split, i))
 			UnlockReleaseBuffer(split->buf[i]);
 	}
 }
@@ -685,7 +701,7 @@ betree_leaf_share(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 				  Buffer nextbuf, BetreeBatch *batch, BetreeBatch *next_batch)
 {
 	Merged	   *merged = merged_create(2);
-	LeafSplit	split = {.nold = 2,.buf = {leafbuf, nextbuf}};
+	LeafSplit	split = {.nold = 2,.buf = {leafbuf}};
 	bool		done = false;
 
 	Assert(batch->complete && next_batch->complete);
@@ -709,6 +725,7 @@ betree_leaf_share(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 	}
 	if (done)
 	{
+		split.buf[split.npages - 1] = nextbuf;
 		write_pages(bt, nodebuf, child, batch, next_batch, merged, &split);
 		ECP_STOP_POINT("shared");
 	}
