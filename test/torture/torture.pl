@@ -810,7 +810,7 @@ sub unless_cancelled
 		$code = $answer->{error}{C} // ''
 		  if ref $answer eq 'HASH' && $answer->{error};
 		last if $code !~ /^40001/;
-		$session->query('ROLLBACK');
+		$session->rollback;
 		Time::HiRes::sleep(0.1);
 	}
 	die $died if $died;

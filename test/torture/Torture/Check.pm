@@ -270,7 +270,7 @@ sub ask
 		return $answer if $answer->{ok};
 		$result{error} = $answer->{error};
 		$result{sql} = $sql;
-		$session->query('ROLLBACK') unless $session->lost;
+		$session->rollback;
 		return;
 	};
 
@@ -338,7 +338,7 @@ sub ask
 		  or return \%result;
 		$result{wrong} = [] if ($now->{rows}[0][0] // 'gone') ne $file;
 	}
-	$run->('ROLLBACK');
+	$session->rollback;
 	return \%result;
 }
 

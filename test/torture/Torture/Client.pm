@@ -399,11 +399,7 @@ sub transaction
 		$ok &&= $client->steps(Torture::Table::pick(@tables), 0);
 	}
 	my $dice = rand;
-	if (!$ok || $dice < 0.1)
-	{
-		$session->query('ROLLBACK') unless $session->lost;
-		$client->count('rolled back');
-	}
+	if    (!$ok || $dice < 0.1) { $client->count('rolled back') }
 	elsif ($dice < 0.2
 		&& !$client->{truncated}
 		&& keys %{ $client->{prepared} } < 4)
@@ -411,6 +407,7 @@ sub transaction
 		$client->prepare;
 	}
 	else { $client->commit }
+	$session->rollback;
 	return;
 }
 

@@ -139,7 +139,7 @@ sub kill_parallel
 			my $number = int rand @{ $table->{definitions} };
 			$session->query('BEGIN');
 			$session->query($table->create_index($number, "p$$", 0));
-			$session->query('ROLLBACK');
+			$session->rollback;
 			# long enough to be met
 			$session->query("SELECT count(*) FROM $table->{name}"
 				  . " WHERE length(repeat(ver::text, 100000)) > 5");

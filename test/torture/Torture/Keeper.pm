@@ -188,7 +188,7 @@ sub works
 			  if $sql =~ /_index_check/
 			  && !Torture::Client::is_allowed($keeper->{error},
 				$keeper->{may});
-			$session->query('ROLLBACK') unless $session->lost;
+			$session->rollback;
 			last;
 		}
 	}

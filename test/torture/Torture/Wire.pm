@@ -112,6 +112,16 @@ sub must
 	return $answer;
 }
 
+# Ends a transaction that is left open, by an error in it or in its COMMIT; a cancel
+# may hit ROLLBACK as well
+sub rollback
+{
+	my ($self) = @_;
+
+	$self->query('ROLLBACK') until $self->{lost} || $self->{status} eq 'I';
+	return;
+}
+
 sub put
 {
 	my ($self, $type, $body) = @_;
