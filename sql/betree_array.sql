@@ -4,6 +4,8 @@
 -- Each query is asked of a table with betree indexes, whose plan must have the
 -- given node, of one with btree indexes of the same names, and of a sequential
 -- scan; "@" is the access method.
+-- few rows are held back, so that logs take them
+SET work_mem = '64kB';
 
 CREATE FUNCTION array_fill_table(am text, first int, last int) RETURNS void
 LANGUAGE plpgsql AS $$

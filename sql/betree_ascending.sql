@@ -2,6 +2,8 @@
 -- betree: ascending keys go past the logs, and cost what they cost btree
 --
 -- before 18 a unique betree comes with a NOTICE (betree_reach)
+-- few rows are held back, so that logs take them
+SET work_mem = '64kB';
 SET client_min_messages = warning;
 
 -- WAL of the inserts, the index's pages, and its messages, by access method

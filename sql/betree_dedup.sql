@@ -2,6 +2,8 @@
 -- betree: rows with the same key share items of leaves (postings)
 --
 -- before 18 a unique betree comes with a NOTICE (betree_reach)
+-- few rows are held back, so that logs take them
+SET work_mem = '64kB';
 SET client_min_messages = warning;
 
 -- rows and items of the leaves, the items with several rows

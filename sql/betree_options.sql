@@ -1,6 +1,8 @@
 --
 -- betree: storage parameters, and what their change does to an index in use
 --
+-- few rows are held back, so that logs take them
+SET work_mem = '64kB';
 
 CREATE TABLE bt_options (k int8);
 CREATE INDEX bt_options_i ON bt_options USING betree (k)

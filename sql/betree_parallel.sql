@@ -1,6 +1,8 @@
 --
 -- Parallel scans of a betree: plans, and the answers of serial ones
 --
+-- few rows are held back, so that logs take them
+SET work_mem = '64kB';
 \getenv src PG_ABS_SRCDIR
 \set explain :src '/test/explain.sql'
 \i :explain

@@ -13,6 +13,7 @@
 #include "base/compat.h"
 #include "base/stop_point.h"
 #include "betree/define/betree_define.h"
+#include "betree/ingest/betree_ingest.h"
 #include "betree/order/betree_order.h"
 #include "betree/plan/betree_plan.h"
 #include "ecp/define/ecp_define.h"
@@ -50,6 +51,7 @@ _PG_init(void)
 	/* betree */
 	betree_options_init();
 	betree_rel_init();
+	betree_held_init();
 	betree_cost_init();
 
 	RESUME_INTERRUPTS();

@@ -419,9 +419,14 @@ typedef struct EquivalenceMemberIterator
 
 /* 18: a query may be executed in pieces without saying so */
 #if PG_VERSION_NUM >= 180000
+#define ECP_EXECUTOR_RUN_ARGS		QueryDesc *desc, ScanDirection direction, uint64 count
+#define ECP_EXECUTOR_RUN_PASSED		desc, direction, count
 #define ecp_executor_run(desc, count) \
 	ExecutorRun(desc, ForwardScanDirection, count)
 #else
+#define ECP_EXECUTOR_RUN_ARGS \
+	QueryDesc *desc, ScanDirection direction, uint64 count, bool once
+#define ECP_EXECUTOR_RUN_PASSED		desc, direction, count, once
 #define ecp_executor_run(desc, count) \
 	ExecutorRun(desc, ForwardScanDirection, count, false)
 #endif

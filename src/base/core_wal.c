@@ -33,14 +33,14 @@
 #include "utils/memutils.h"
 
 void
-ecp_delta_begin(EcpDelta *delta, Relation rel, int max_bytes, Buffer first,
-				Buffer second)
+ecp_delta_begin_pages(EcpDelta *delta, Relation rel, int max_bytes,
+					  const Buffer *buffers, int nbuffers)
 {
 	static char *space = NULL;
 	static int	space_bytes = 0;
-	Buffer		buffers[ECP_DELTA_BUFFERS] = {first, second};
 
 	Assert(max_bytes > 0);
+	Assert(nbuffers > 0 && nbuffers <= ECP_DELTA_BUFFERS);
 	if (max_bytes > space_bytes)
 	{
 		if (space != NULL)
@@ -52,19 +52,14 @@ ecp_delta_begin(EcpDelta *delta, Relation rel, int max_bytes, Buffer first,
 		space_bytes = max_bytes;
 	}
 	delta->rel = rel;
-	delta->nbuffers = 0;
+	delta->nbuffers = nbuffers;
 	delta->max_bytes = max_bytes;
-	for (int i = 0; i < ECP_DELTA_BUFFERS; i++)
+	for (int i = 0; i < nbuffers; i++)
 	{
-		int			n = delta->nbuffers;
-
-		if (!BufferIsValid(buffers[i]))
-			continue;
-		delta->buffers[n] = buffers[i];
-		delta->pages[n] = BufferGetPage(buffers[i]);
-		delta->bytes[n] = 0;
-		delta->fragments[n] = space + n * max_bytes;
-		delta->nbuffers++;
+		delta->buffers[i] = buffers[i];
+		delta->pages[i] = BufferGetPage(buffers[i]);
+		delta->bytes[i] = 0;
+		delta->fragments[i] = space + i * max_bytes;
 	}
 	START_CRIT_SECTION();
 }

@@ -8,14 +8,15 @@
 #ifndef CORE_WAL_H
 #define CORE_WAL_H
 
+#include "access/generic_xlog.h"
 #include "access/transam.h"
 #include "base/compat.h"
 #include "miscadmin.h"
-#include "storage/buf.h"
+#include "storage/bufmgr.h"
 #include "utils/rel.h"
 
-/* Pages that one record changes at most. */
-#define ECP_DELTA_BUFFERS	2
+/* Pages that one record changes at most: as many as GenericXLog's. */
+#define ECP_DELTA_BUFFERS	MAX_GENERIC_XLOG_PAGES
 
 /* A generic record that describes the bytes its pages change. */
 typedef struct EcpDelta
@@ -36,15 +37,25 @@ typedef struct EcpDelta
 #define ECP_DELTA_HEADER	(2 * sizeof(uint16))
 
 /*
- * Start a record of one or two buffers, exclusively locked, numbers 0 and 1, and
- * allocate what it needs: max_bytes for the fragments of a page.  Either may be
- * InvalidBuffer.  Only one record is made at a time.
+ * Start a record of some buffers, exclusively locked, and allocate what it needs:
+ * max_bytes for the fragments of a page.  Only one record is made at a time.
  *
  * A critical section begins here, and ends with ecp_delta_finish(): in between,
  * change the pages, and name the ranges that have changed.
  */
-extern void ecp_delta_begin(EcpDelta *delta, Relation rel, int max_bytes,
-							Buffer first, Buffer second);
+extern void ecp_delta_begin_pages(EcpDelta *delta, Relation rel, int max_bytes,
+								  const Buffer *buffers, int nbuffers);
+
+/* The same of one buffer or two, numbers 0 and 1; either may be InvalidBuffer. */
+static inline void
+ecp_delta_begin(EcpDelta *delta, Relation rel, int max_bytes, Buffer first, Buffer second)
+{
+	Buffer		buffers[2] = {first, second};
+	int			skip = BufferIsValid(first) ? 0 : 1;
+
+	ecp_delta_begin_pages(delta, rel, max_bytes, buffers + skip,
+						  (BufferIsValid(second) ? 2 : 1) - skip);
+}
 
 /* The error for ranges that exceed max_bytes. */
 pg_noreturn extern void ecp_delta_report(void);

@@ -20,7 +20,8 @@ use Test::More;
 
 my $node = ecp_cluster('main',
 	conf => "wal_consistency_checking = 'generic'\n"
-	  . "restart_after_crash = on\nautovacuum = off\nfsync = off\n");
+	  . "restart_after_crash = on\nautovacuum = off\nfsync = off\nwork_mem = 64kB\n"
+);
 
 $node->safe_psql(
 	'postgres', q{
@@ -207,7 +208,7 @@ ALTER INDEX v_id SET (log_pages = 30)});
 			'merged:3',
 			'INSERT INTO d SELECT g % 7, g FROM generate_series(1, 5000) g'
 		],
-		[ 'merged:2', "SELECT betree_flush('d_k')" ])
+		[ 'merged:1', "SELECT betree_flush('d_k')" ])
 	{
 		my ($point, $sql) = @$step;
 

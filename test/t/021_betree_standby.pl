@@ -16,7 +16,7 @@ use Test::More;
 my ($primary, $standby) = ecp_primary_and_standby('main',
 	conf =>
 	  "wal_consistency_checking = 'generic'\nfsync = off\nmax_standby_streaming_delay = -1\n"
-);
+	  . "work_mem = 64kB\n");
 
 $primary->safe_psql(
 	'postgres', q{

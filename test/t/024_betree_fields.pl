@@ -14,7 +14,7 @@ use Test::More;
 
 my $node = ecp_cluster('main',
 	conf => "fsync = off\nrestart_after_crash = off\n"
-	  . "statement_timeout = '30s'\nlog_statement = none\n");
+	  . "statement_timeout = '30s'\nlog_statement = none\nwork_mem = 64kB\n");
 
 # places in a page
 my $special = 8192 - 32;

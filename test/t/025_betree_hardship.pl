@@ -12,7 +12,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node =
-  ecp_cluster('main', conf => "fsync = off\nrestart_after_crash = off\n");
+  ecp_cluster('main',
+	conf => "fsync = off\nrestart_after_crash = off\nwork_mem = 64kB\n");
 
 # The largest tuple: find it by halving, fill a tree with such and smaller ones
 $node->safe_psql(

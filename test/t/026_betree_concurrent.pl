@@ -13,7 +13,9 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = ecp_cluster('main',
-	conf => "fsync = off\nmax_connections = 40\nvacuum_cost_delay = 0\n");
+	conf =>
+	  "fsync = off\nmax_connections = 40\nvacuum_cost_delay = 0\nwork_mem = 64kB\n"
+);
 my $steps = ($ENV{BETREE_SECONDS} || 10) * 40;
 
 # Rows with fixed = true are never touched: every reader must see all of them.

@@ -22,7 +22,8 @@ use Test::More;
 my ($primary, $standby) = ecp_primary_and_standby('main',
 	conf =>
 	  "wal_consistency_checking = 'generic'\nfsync = off\nautovacuum = off\n"
-	  . "restart_after_crash = on\nmax_standby_streaming_delay = -1\n");
+	  . "restart_after_crash = on\nmax_standby_streaming_delay = -1\nwork_mem = 64kB\n"
+);
 
 # up and down: the ends that messages come to and rows leave; deep: with logs in
 # two levels; sparse: a row in a hundred is deleted ten rounds later
@@ -160,7 +161,7 @@ LOAD 'ecp';
 SELECT count(*) FROM pg_settings WHERE name = 'ecp.debug_stop_at'});
 
 	# random keys, which leave messages in logs, and leftovers of splits in
-	# their tails; of these a range goes
+	# their tails; of these a range goes.  Rows are not held back
 	$primary->safe_psql(
 		'postgres', q{
 CREATE TABLE mixed (k text);
@@ -170,7 +171,7 @@ CREATE INDEX mixed_k ON mixed USING betree (k) WITH (log_pages = 6, flush_budget
 	my $mixed = sub {
 		my ($try) = @_;
 		return
-		  "TRUNCATE mixed; INSERT INTO mixed SELECT rpad(md5((g * $try)::text), 300, 'x')"
+		  "SET default_transaction_isolation = serializable; TRUNCATE mixed; INSERT INTO mixed SELECT rpad(md5((g * $try)::text), 300, 'x')"
 		  . " FROM generate_series(1, 3000) g; DELETE FROM mixed WHERE k BETWEEN '3' AND 'd';";
 	};
 

@@ -15,7 +15,7 @@ use Test::More;
 
 my ($primary, $standby) = ecp_primary_and_standby('main',
 	conf => "wal_consistency_checking = 'generic'\nfsync = off\n"
-	  . "max_standby_streaming_delay = -1\n");
+	  . "max_standby_streaming_delay = -1\nwork_mem = 64kB\n");
 
 # Log pages that take appends, and have messages of an int8
 sub tails_with

@@ -332,6 +332,7 @@ betreebuild(Relation heap, Relation index, IndexInfo *indexInfo)
 		elog(ERROR, "index \"%s\" already contains data",
 			 RelationGetRelationName(index));
 
+	betree_held_forget(RelationGetRelid(index));
 	betree_rel_open(&state.bt, index);
 	betree_build_sort_begin(&state.sort, &state.bt, heap, indexInfo);
 	load_tree(&state);

@@ -20,6 +20,18 @@ extern bool betreeinsert(Relation rel, Datum *values, bool *isnull,
 						 IndexUniqueCheck checkUnique, bool indexUnchanged,
 						 IndexInfo *indexInfo);
 
+extern void betree_insert_rows(BetreeRel *bt, BetreeSortItem *items, int nitems);
+
+/* betree_held.c: rows of this transaction that are not in the index yet */
+
+typedef struct BetreeHeld BetreeHeld;
+
+extern void betree_held_init(void);
+extern bool betree_held_add(BetreeHeld **held, Relation index, Relation heap,
+							IndexTuple itup);
+extern void betree_held_send(Oid index);
+extern void betree_held_forget(Oid index);
+
 /* betree_drain.c: drains: moving messages down */
 
 extern void betree_drain_node(BetreeRel *bt, BlockNumber blkno, int level,

@@ -47,6 +47,12 @@
 #define DRAIN_ATTEMPTS	64
 
 /*
+ * Rows that a tail takes at a time, if there are many: the header of a record of four
+ * tails is then a hundredth of it
+ */
+#define TURN_ROWS	32
+
+/*
  * The tail of a locked node that takes messages with this key, or
  * InvalidBlockNumber
  */
@@ -85,24 +91,41 @@ check_conflict(BetreeRel *bt, Page node, BetreeKey *key, IndexTuple itup)
 									   BetreeHashGetLockBlock(betree_hash_tuple(bt, hash, itup)));
 }
 
+/* Can one more tuple be appended to a locked tail? */
+static inline bool
+has_room(Buffer tailbuf, IndexTuple itup)
+{
+	return betree_log_tail_has_room(BufferGetPage(tailbuf), 1, MAXALIGN(IndexTupleSize(itup)));
+}
+
+/* Append one tuple, for which there is room, to an exclusively locked tail */
+static void
+append_one(BetreeRel *bt, Buffer tailbuf, IndexTuple itup)
+{
+	BetreeSortItem item = {.itup = itup};
+	BetreeAppend tail = {tailbuf, &item, 1, MAXALIGN(IndexTupleSize(itup))};
+
+	betree_append_rows(bt, &tail, 1);
+}
+
 /* Append to a tail of an exclusively locked node, if there is one, and room */
 static bool
 append(BetreeRel *bt, Buffer nodebuf, BetreeKey *key, IndexTuple itup)
 {
 	BlockNumber tailblk = find_tail(bt, BufferGetPage(nodebuf), key);
 	Buffer		tailbuf;
-	bool		has_room;
+	bool		done;
 
 	if (tailblk == InvalidBlockNumber)
 		return false;
 	tailbuf = betree_block_read(bt->rel, tailblk, BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
-	if (!betree_log_tail_has_room(BufferGetPage(tailbuf), itup))
+	if (!has_room(tailbuf, itup))
 		betree_purge_tail(bt, tailbuf);
-	has_room = betree_log_tail_has_room(BufferGetPage(tailbuf), itup);
-	if (has_room)
-		betree_log_append(bt, tailbuf, itup);
+	done = has_room(tailbuf, itup);
+	if (done)
+		append_one(bt, tailbuf, itup);
 	UnlockReleaseBuffer(tailbuf);
-	return has_room;
+	return done;
 }
 
 /*
@@ -330,12 +353,12 @@ insert_message(BetreeRel *bt, IndexTuple itup)
 		Buffer		tailbuf = betree_block_read(bt->rel, tailblk, BUFFER_LOCK_EXCLUSIVE,
 												BETREE_LOG);
 
-		appended = betree_log_tail_has_room(BufferGetPage(tailbuf), itup);
+		appended = has_room(tailbuf, itup);
 		if (appended)
 			check_conflict(bt, node, &key, itup);
 		LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
 		if (appended)
-			betree_log_append(bt, tailbuf, itup);
+			append_one(bt, tailbuf, itup);
 		UnlockReleaseBuffer(tailbuf);
 	}
 	else
@@ -361,6 +384,221 @@ insert_message(BetreeRel *bt, IndexTuple itup)
 }
 
 /*
+ * Lock the tail that takes a row, behind those that are locked, or go on with the
+ * last one; NULL if there is none, or the record is full.
+ */
+static BetreeAppend *
+next_tail(BetreeRel *bt, Page node, BetreeKey *key, BetreeAppend *tails, int *ntails,
+		  int *at)
+{
+	int			child = betree_node_ntails(node) > 1 ? betree_key_search_node(bt, node, key, false) : 0;
+	int			next = betree_node_tail_of(node, child);
+
+	if (*ntails > 0 && next == *at)
+		return &tails[*ntails - 1];
+	/* damaged, if they descend: their locks ascend */
+	if (*ntails == ECP_DELTA_BUFFERS || (*ntails > 0 && next < *at))
+		return NULL;
+	*at = next;
+	tails[*ntails] = (BetreeAppend)
+	{
+		.buf = betree_block_read(bt->rel, BetreeNodeGetDir(node)[next].bted_block,
+								 BUFFER_LOCK_EXCLUSIVE, BETREE_LOG),
+	};
+	return &tails[(*ntails)++];
+}
+
+/*
+ * Append rows, which are in order, to the tails of a share-locked node that the
+ * first one belongs to, with one record.  Returns how many; the node is unlocked.
+ */
+static int
+append_some(BetreeRel *bt, Buffer nodebuf, BetreeSortItem *items, int nitems)
+{
+	Page		node = BufferGetPage(nodebuf);
+	BetreeAppend tails[ECP_DELTA_BUFFERS];
+	int			ntails = 0;
+	int			at = 0;
+	int			n;
+
+	for (n = 0; n < nitems && betree_node_ntails(node) > 0; n++)
+	{
+		int			size = MAXALIGN(IndexTupleSize(items[n].itup));
+		BetreeAppend *tail;
+		BetreeKey	key;
+
+		betree_key_from_tuple(bt, items[n].itup, &key);
+		if ((n > 0 && !betree_key_node_covers(bt, node, &key)) ||
+			betree_place_is_at_end(bt, node, &key))
+			break;
+		tail = next_tail(bt, node, &key, tails, &ntails, &at);
+		if (tail == NULL ||
+			!betree_log_tail_has_room(BufferGetPage(tail->buf), tail->nitems + 1,
+									  tail->bytes + size))
+			break;
+		if (tail->nitems == 0)
+			tail->items = &items[n];
+		tail->nitems++;
+		tail->bytes += size;
+	}
+	LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
+	if (ntails > 0 && tails[ntails - 1].nitems == 0)
+		UnlockReleaseBuffer(tails[--ntails].buf);
+	if (ntails > 0)
+		betree_append_rows(bt, tails, ntails);
+	for (int i = 0; i < ntails; i++)
+		UnlockReleaseBuffer(tails[i].buf);
+	return n;
+}
+
+/*
+ * Append rows, which are in order, to the last leaf of the index, if the first one
+ * belongs behind its items, below a share-locked node.  Returns how many; the node is
+ * unlocked.
+ */
+static int
+append_at_end(BetreeRel *bt, Buffer nodebuf, BetreeKey *key, BetreeSortItem *items, int nitems)
+{
+	Page		node = BufferGetPage(nodebuf);
+	int			child = betree_key_search_node(bt, node, key, false);
+	BetreeAppend leaf = {.items = items};
+
+	if (child == BetreeNodeNumChildren(node) - 1 &&
+		!betree_bloom_has_slot(bt, node, BetreeNodeGetChild(node, child)))
+		leaf.buf = betree_block_read_child(bt->rel, node, child, BUFFER_LOCK_EXCLUSIVE);
+	LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
+	if (!BufferIsValid(leaf.buf))
+		return 0;
+	leaf.nitems = betree_place_count_behind(bt, BufferGetPage(leaf.buf), items, nitems,
+											&leaf.bytes);
+	if (leaf.nitems > 0)
+		betree_append_rows(bt, &leaf, 1);
+	UnlockReleaseBuffer(leaf.buf);
+	return leaf.nitems;
+}
+
+/*
+ * Insert some of these rows, which are in order, and take part in a drain as each
+ * would have done.  Returns how many.
+ */
+static int
+insert_some(BetreeRel *bt, BetreeSortItem *items, int nitems)
+{
+	BetreeKey	key;
+	Buffer		nodebuf;
+	BetreePageOpaque opaque;
+	BlockNumber nodeblk;
+	int			level;
+	int			n;
+	bool		drain;
+
+	betree_key_from_tuple(bt, items[0].itup, &key);
+	nodebuf = betree_descend(bt, &key, false, bt->log_levels, BUFFER_LOCK_SHARE, NULL, NULL);
+	opaque = BetreePageGetOpaque(BufferGetPage(nodebuf));
+	nodeblk = BufferGetBlockNumber(nodebuf);
+	level = opaque->bteo_level;
+	drain = bt->inserts_drain && opaque->bteo_drain != 0;
+	if (betree_place_is_at_end(bt, BufferGetPage(nodebuf), &key))
+		n = append_at_end(bt, nodebuf, &key, items, nitems);
+	else
+		n = append_some(bt, nodebuf, items, nitems);
+	ReleaseBuffer(nodebuf);
+	if (n == 0)
+		insert_message(bt, items[0].itup);
+	else if (drain)
+	{
+		int			budget = (int) Min((int64) bt->flush_budget * n, BETREE_BUDGET_ALL);
+
+		betree_drain_node(bt, nodeblk, level, &budget);
+	}
+	return Max(n, 1);
+}
+
+/*
+ * How many of these rows, which are in order, belong to the same node as the first,
+ * and to no leaf at the end of the index, or do like it; and how many it should get at
+ * a time.
+ */
+static int
+count_of_node(BetreeRel *bt, BetreeSortItem *items, int nitems, int *per_turn)
+{
+	BetreeKey	key;
+	Buffer		nodebuf;
+	Page		node;
+	int			low = 1;
+	int			high = nitems;
+
+	betree_key_from_tuple(bt, items[0].itup, &key);
+	nodebuf = betree_descend(bt, &key, false, bt->log_levels, BUFFER_LOCK_SHARE, NULL, NULL);
+	node = BufferGetPage(nodebuf);
+	*per_turn = TURN_ROWS * Max(betree_node_ntails(node), 1);
+	if (betree_place_is_at_end(bt, node, &key))
+		*per_turn = low = high;
+	while (low < high)
+	{
+		int			mid = low + (high - low) / 2;
+
+		betree_key_from_tuple(bt, items[mid].itup, &key);
+		if (betree_key_node_covers(bt, node, &key) && !betree_place_is_at_end(bt, node, &key))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	UnlockReleaseBuffer(nodebuf);
+	return low;
+}
+
+/*
+ * betree_insert_rows
+ *		Insert tuples, in order, into an index that is not unique.
+ *
+ * No serializable transaction: there, each is compared with what others read.  Many
+ * rows of a node come in several turns, each of them spread over all of the node, so
+ * that its tails fill evenly, as they would if the rows came as the table has them.
+ */
+void
+betree_insert_rows(BetreeRel *bt, BetreeSortItem *items, int nitems)
+{
+	BetreeSortItem *turn = palloc_extended(Max(nitems, 1) * sizeof(BetreeSortItem), MCXT_ALLOC_HUGE);
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "betree insert",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldcontext = MemoryContextSwitchTo(context);
+	int			nnode;
+
+	Assert(!IsolationIsSerializable());
+
+	for (int i = 0; i < nitems; i += nnode)
+	{
+		int			per_turn = nitems;
+		int			nturns;
+
+		/* the option may have changed since the rows came */
+		nnode = bt->log_pages > 0 ? count_of_node(bt, items + i, nitems - i, &per_turn) : nitems;
+		nturns = (nnode - 1) / per_turn + 1;
+		for (int first = 0; first < nturns; first++)
+		{
+			int			n = 0;
+
+			for (int j = first; j < nnode; j += nturns)
+				turn[n++] = items[i + j];
+			for (int done = 0; done < n;)
+			{
+				CHECK_FOR_INTERRUPTS();
+
+				if (bt->log_pages > 0)
+					done += insert_some(bt, turn + done, n - done);
+				else
+					insert_leaf(bt, turn[done++].itup);
+				MemoryContextReset(context);
+			}
+		}
+	}
+	MemoryContextSwitchTo(oldcontext);
+	MemoryContextDelete(context);
+	pfree(turn);
+}
+
+/*
  * Append a tuple that a check allows to the tail that the check has locked, and
  * give up the check's locks.  Returns false if the tail is full: check again,
  * with the gate locked exclusively.
@@ -378,10 +616,10 @@ append_checked(BetreeUnique *unique)
 
 	Assert(!unique->exclusive);
 
-	if (betree_log_tail_has_room(BufferGetPage(unique->tail), unique->itup))
+	if (has_room(unique->tail, unique->itup))
 	{
 		check_conflict(bt, BufferGetPage(unique->gate), &unique->position, unique->itup);
-		betree_log_append(bt, unique->tail, unique->itup);
+		append_one(bt, unique->tail, unique->itup);
 		done = true;
 	}
 	betree_unique_unlock(unique);
@@ -478,6 +716,7 @@ insert_unique(BetreeRel *bt, IndexTuple itup, Relation heap,
 typedef struct BetreeInsertState
 {
 	MemoryContext context;		/* reset for each row */
+	BetreeHeld *held;			/* rows of the index */
 	bool		hash_known;		/* as in BetreeRel */
 	BetreeHash *hash;
 } BetreeInsertState;
@@ -516,14 +755,19 @@ betreeinsert(Relation rel, Datum *values, bool *isnull, ItemPointer ht_ctid,
 	itup = betree_form_tuple(&bt, values, isnull, ht_ctid, heapRel);
 	if (checkUnique != UNIQUE_CHECK_NO && betree_unique_is_exempt(&bt, isnull))
 		checkUnique = UNIQUE_CHECK_NO;
-	betree_entry_begin(rel);
-	if (checkUnique != UNIQUE_CHECK_NO)
-		unique = insert_unique(&bt, itup, heapRel, checkUnique, values, isnull);
-	else if (bt.log_pages > 0)
-		insert_message(&bt, itup);
-	else
-		insert_leaf(&bt, itup);
-	betree_entry_end(rel);
+	betree_entry_refuse(rel);
+	if (bt.log_pages == 0 || !bt.plain || indexUnchanged ||
+		!betree_held_add(&state->held, rel, heapRel, itup))
+	{
+		betree_entry_begin(rel);
+		if (checkUnique != UNIQUE_CHECK_NO)
+			unique = insert_unique(&bt, itup, heapRel, checkUnique, values, isnull);
+		else if (bt.log_pages > 0)
+			insert_message(&bt, itup);
+		else
+			insert_leaf(&bt, itup);
+		betree_entry_end(rel);
+	}
 	state->hash_known = bt.hash_known;
 	state->hash = bt.hash;
 

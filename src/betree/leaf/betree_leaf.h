@@ -39,6 +39,8 @@ extern bool betree_place_is_at_end(BetreeRel *bt, Page node, BetreeKey *key);
 extern bool betree_place_is_inside(BetreeRel *bt, IndexTuple message,
 								   IndexTuple itup);
 extern bool betree_place_begins_leaf(BetreeRel *bt, Page page, IndexTuple itup);
+extern int	betree_place_count_behind(BetreeRel *bt, Page page, BetreeSortItem *items,
+									  int nitems, int *bytes);
 extern bool betree_place_insert(BetreeRel *bt, Buffer leafbuf, IndexTuple itup,
 								bool last);
 

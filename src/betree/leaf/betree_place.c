@@ -88,6 +88,40 @@ betree_place_begins_leaf(BetreeRel *bt, Page page, IndexTuple itup)
 		  betree_posting_same_key(BetreePageGetTuple(page, maxoff), itup));
 }
 
+/*
+ * betree_place_count_behind
+ *		How many of some rows, which are in order and belong to the last leaf of the
+ *		index, can be put behind its items before it is as full as a build would make
+ *		it; and their bytes.
+ */
+int
+betree_place_count_behind(BetreeRel *bt, Page page, BetreeSortItem *items, int nitems,
+						  int *bytes)
+{
+	PageHeader	header = (PageHeader) page;
+	OffsetNumber maxoff = betree_page_nitems(page);
+	int			limit = BetreePageCapacity * bt->fillfactor / 100;
+	int			space = BetreePageCapacity - (header->pd_upper - header->pd_lower);
+	int			n = 0;
+
+	*bytes = 0;
+	if (maxoff == 0 || betree_place_compare(bt, &items[0], page, maxoff) <= 0 ||
+		betree_place_is_inside(bt, items[0].itup, BetreePageGetTuple(page, maxoff)))
+		return 0;
+	while (n < nitems && space < limit)
+	{
+		int			size = MAXALIGN(IndexTupleSize(items[n].itup));
+		BetreeRoom	room;
+
+		if (!betree_page_find_room(page, n + 1, *bytes + size, BETREE_LEAF_MAX_ITEMS, &room))
+			break;
+		*bytes += size;
+		space += size + sizeof(ItemIdData);
+		n++;
+	}
+	return n;
+}
+
 /* Where a tuple belongs in a leaf; InvalidOffsetNumber if it is there already */
 static OffsetNumber
 find_place(BetreeRel *bt, Page page, IndexTuple itup)
@@ -133,7 +167,8 @@ betree_place_insert(BetreeRel *bt, Buffer leafbuf, IndexTuple itup, bool last)
 	Assert(ecp_buffer_is_exclusive_locked(leafbuf));
 	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_LEAF);
 
-	if (!betree_page_find_room(page, itup, BETREE_LEAF_MAX_ITEMS, &room))
+	if (!betree_page_find_room(page, 1, MAXALIGN(IndexTupleSize(itup)),
+							   BETREE_LEAF_MAX_ITEMS, &room))
 		return false;
 	off = find_place(bt, page, itup);
 	if (off == InvalidOffsetNumber ||
@@ -146,7 +181,7 @@ betree_place_insert(BetreeRel *bt, Buffer leafbuf, IndexTuple itup, bool last)
 	memcpy(&ids[1], PageGetItemId(page, off),
 		   (room.nitems + 1 - off) * sizeof(ItemIdData));
 	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES, leafbuf, InvalidBuffer);
-	betree_log_put(&delta, page, &room, itup, off, ids);
+	betree_append_put(&delta, 0, &room, itup, off, ids);
 	ecp_delta_finish(&delta);
 	ECP_STOP_POINT("merged");
 	return true;

@@ -37,12 +37,6 @@
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 
-/*
- * A lookup reads the tail's unsorted items one by one; after this many
- * appends the whole page is put in order.
- */
-#define SORT_INTERVAL	64
-
 /* children that a tail is for, at least, and pages of the log for each tail */
 #ifdef BETREE_TINY
 #define TAIL_CHILDREN	1
@@ -68,59 +62,6 @@ typedef struct SealState
 } SealState;
 
 /*
- * The item pointers of a log page in the order of its tuples.  Returns
- * whether that differs from the order that they have.
- */
-static bool
-sorted_item_ids(BetreeRel *bt, Page page, ItemIdData *ids)
-{
-	OffsetNumber maxoff = betree_page_nitems(page);
-	int			nsorted = BetreePageGetOpaque(page)->bteo_nsorted;
-	BetreeSortItem *items = palloc(maxoff * sizeof(BetreeSortItem));
-	BetreeSortItem *rest = items + nsorted;
-	int			nrest = maxoff - nsorted;
-	int			a = 0;
-	int			b = 0;
-	bool		changed = false;
-
-	for (int i = 0; i < maxoff; i++)
-		betree_key_item_init(bt, &items[i], BetreePageGetTuple(page, i + 1),
-							 i + 1);
-	betree_key_sort(bt, rest, nrest);
-
-	for (int i = 0; i < maxoff; i++)
-	{
-		BetreeSortItem *next;
-
-		if (b >= nrest)
-			next = &items[a++];
-		else if (a >= nsorted ||
-				 betree_key_item_compare(bt, &rest[b], &items[a]) < 0)
-			next = &rest[b++];
-		else
-			next = &items[a++];
-		ids[i] = *PageGetItemId(page, next->order);
-		if (next->order != i + 1)
-			changed = true;
-
-		/* the rest of an ascending page needs no comparison */
-		if (!changed && a < nsorted && b == 0 &&
-			(nrest == 0 ||
-			 betree_key_item_compare(bt, &items[nsorted - 1], &rest[0]) <= 0))
-		{
-			while (a < nsorted)
-			{
-				ids[a] = *PageGetItemId(page, a + 1);
-				a++;
-			}
-			i = a - 1;
-		}
-	}
-	pfree(items);
-	return changed;
-}
-
-/*
  * betree_log_ncap
  *		Directory capacity that a new node of "level" gets.
  *
@@ -143,75 +84,6 @@ betree_log_ncap(BetreeRel *bt, int level)
 	if (level == 1)
 		ncap += betree_bloom_pages_reserved(bt);
 	return Min(ncap, BETREE_NCAP_MAX);
-}
-
-/*
- * betree_log_put
- *		Put an item into the only page of a delta record, a tail or a leaf.
- *
- * "ids" has room for all item pointers of a page, and has those from "off" on, the
- * new item's included.
- */
-void
-betree_log_put(EcpDelta *delta, Page page, BetreeRoom *room, IndexTuple itup,
-			   OffsetNumber off, ItemIdData *ids)
-{
-	static const PGAlignedBlock zeros;
-	LocationIndex old_upper = ((PageHeader) page)->pd_upper;
-	int			lower = SizeOfPageHeaderData + (off - 1) * (int) sizeof(ItemIdData);
-	int			nids = room->nitems + 2 - off;
-	int			bytes = room->bounds[0] - lower;
-
-	Assert(CritSectionCount > 0);
-	Assert(off >= FirstOffsetNumber && nids > 0);
-	Assert(bytes >= nids * (int) sizeof(ItemIdData));
-
-	/*
-	 * the hole need not be clear behind the item pointers kept for later
-	 * items
-	 */
-	memset(&ids[nids], 0, bytes - nids * sizeof(ItemIdData));
-	if (room->bounds[1] < old_upper)
-		ecp_delta_copy(delta, 0, room->bounds[1], zeros.data,
-					   Min(old_upper, room->upper) - room->bounds[1]);
-	ecp_delta_copy(delta, 0, room->upper, itup, MAXALIGN(IndexTupleSize(itup)));
-	ecp_delta_copy(delta, 0, lower, ids, bytes);
-	ecp_delta_copy(delta, 0, offsetof(PageHeaderData, pd_lower), room->bounds,
-				   sizeof(room->bounds));
-}
-
-/*
- * betree_log_append
- *		Append a tuple, for which there is room, to an exclusively locked tail.
- */
-void
-betree_log_append(BetreeRel *bt, Buffer tailbuf, IndexTuple itup)
-{
-	Page		page = BufferGetPage(tailbuf);
-	BetreePageOpaque opaque = BetreePageGetOpaque(page);
-	OffsetNumber maxoff = betree_page_nitems(page);
-	bool		sort = maxoff - opaque->bteo_nsorted >= SORT_INTERVAL;
-	bool		changed = false;
-	ItemIdData	ids[MaxIndexTuplesPerPage];
-	BetreeRoom	room;
-	EcpDelta	delta;
-
-	Assert(ecp_buffer_is_exclusive_locked(tailbuf));
-
-	if (!betree_page_find_room(page, itup, BETREE_LOG_PAGE_MAX_ITEMS, &room))
-		betree_page_report_item(page);
-	if (sort)
-		changed = sorted_item_ids(bt, page, ids);
-	ItemIdSetNormal(&ids[changed ? maxoff : 0], room.upper, IndexTupleSize(itup));
-
-	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES, tailbuf, InvalidBuffer);
-	betree_log_put(&delta, page, &room, itup, changed ? 1 : maxoff + 1, ids);
-	if (sort)
-	{
-		opaque->bteo_nsorted = maxoff;
-		ecp_delta_field(&delta, 0, opaque->bteo_nsorted);
-	}
-	ecp_delta_finish(&delta);
 }
 
 /* A page to be the next tail: a spare one of the node or a fresh one */
@@ -515,7 +387,7 @@ sort_tail(SealState *seal, Buffer buf)
 	BetreePageOpaque opaque = BetreePageGetOpaque(page);
 	OffsetNumber maxoff = betree_page_nitems(page);
 	ItemIdData	ids[MaxIndexTuplesPerPage];
-	bool		changed = sorted_item_ids(seal->bt, page, ids);
+	bool		changed = betree_append_sort(seal->bt, page, ids);
 	EcpDelta	delta;
 
 	ecp_delta_begin(&delta, seal->bt->rel, ECP_DELTA_BYTES, buf, InvalidBuffer);

@@ -60,19 +60,7 @@ extern void betree_log_cache_release(BetreeLogCache *cache);
 #define BETREE_LOG_MAX_ITEMS	(BETREE_NCAP_MAX * (int) MaxIndexTuplesPerPage)
 
 
-/* Can the tuple be appended to this tail? */
-static inline bool
-betree_log_tail_has_room(Page page, IndexTuple itup)
-{
-	BetreeRoom	room;
-
-	return betree_page_find_room(page, itup, BETREE_LOG_PAGE_MAX_ITEMS, &room);
-}
-
 extern int	betree_log_ncap(BetreeRel *bt, int level);
-extern void betree_log_put(EcpDelta *delta, Page page, BetreeRoom *room,
-						   IndexTuple itup, OffsetNumber off, ItemIdData *ids);
-extern void betree_log_append(BetreeRel *bt, Buffer tailbuf, IndexTuple itup);
 extern void betree_log_append_batch(BetreeRel *bt, Buffer nodebuf, int child,
 									Buffer tailbuf, BetreeBatch *batch);
 extern void betree_log_set_drain(BetreeRel *bt, Buffer nodebuf);
@@ -85,6 +73,31 @@ extern void betree_log_gather(BetreeRel *bt, Page node, int child,
 							  int max_space, int max_items,
 							  BetreeLogCache *cache, BetreeBatch *batch);
 extern void betree_log_absorb(EcpDelta *delta, int child, BetreeBatch *batch);
+
+/* betree_append.c: putting messages into tails */
+
+/* A tail or leaf, exclusively locked, and what one record appends to it, in order */
+typedef struct BetreeAppend
+{
+	Buffer		buf;
+	BetreeSortItem *items;
+	int			nitems;
+	int			bytes;			/* of the tuples */
+} BetreeAppend;
+
+/* Can these tuples be appended to this tail? */
+static inline bool
+betree_log_tail_has_room(Page page, int ntuples, int bytes)
+{
+	BetreeRoom	room;
+
+	return betree_page_find_room(page, ntuples, bytes, BETREE_LOG_PAGE_MAX_ITEMS, &room);
+}
+
+extern bool betree_append_sort(BetreeRel *bt, Page page, ItemIdData *ids);
+extern void betree_append_put(EcpDelta *delta, int bufno, BetreeRoom *room,
+							  const void *tuples, OffsetNumber off, ItemIdData *ids);
+extern void betree_append_rows(BetreeRel *bt, BetreeAppend *tails, int ntails);
 
 /* betree_filter.c: fingerprints of the sealed pages of a log */
 

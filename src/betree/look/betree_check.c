@@ -667,6 +667,7 @@ betree_index_check(PG_FUNCTION_ARGS)
 	ecp_user_index_begin(&user, fcinfo,
 						 exclusive ? ShareLock : AccessShareLock,
 						 &betree_options_index_kind);
+	betree_held_send(RelationGetRelid(user.index));
 	betree_rel_open(&state.bt, user.index);
 	ecp_heap_check_begin(&state.rows, user.heap, user.index, heapallindexed && exclusive,
 						 heapallindexed);

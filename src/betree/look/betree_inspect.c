@@ -46,7 +46,10 @@ open_index(FunctionCallInfo fcinfo, LOCKMODE lockmode, bool monitored, BetreeRel
 							NULL);
 
 	if (index != NULL)
+	{
+		betree_held_send(RelationGetRelid(index));
 		betree_rel_open(bt, index);
+	}
 	return index != NULL;
 }
 

@@ -59,6 +59,7 @@ typedef struct BetreeRel
 												 * betree_key_type_has_header */
 	bool		same_bytes;		/* one key column, of fixed length, whose
 								 * equal values have the same bytes */
+	bool		plain;			/* comparisons run no code but the server's */
 	bool		hash_known;		/* the hash functions have been looked for */
 	struct BetreeHash *hash;	/* and found, or NULL; see betree_hash_get */
 	MemoryContext context;		/* of the hash functions */

@@ -9,11 +9,13 @@
 
 #include "access/amapi.h"
 #include "access/genam.h"
+#include "access/transam.h"
 #include "betree/define/betree_define.h"
 #include "betree/order/betree_order.h"
 #include "betree/page/betree_block.h"
 #include "betree/page/betree_page.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "device/cost/device_profile.h"
 #include "fmgr.h"
 #include "storage/bufmgr.h"
@@ -48,6 +50,7 @@ typedef struct RelBasis
 								 * of BLOOM_YIELD_ALL */
 	int			bloom_unasked;	/* lookups since a Bloom filter was asked */
 	bool		same_bytes;		/* as in BetreeRel */
+	bool		plain;			/* the same */
 	uint64		hash_catalog;	/* catalog_changes when these were found: */
 	bool		hash_known[INDEX_MAX_KEYS];
 	Oid			hash_proc[INDEX_MAX_KEYS];	/* of the column, or InvalidOid */
@@ -110,6 +113,24 @@ equal_has_same_bytes(Relation rel)
 }
 
 /*
+ * Are all key columns of types whose comparison calls no function of a type that
+ * someone may have made, and reads no catalog?
+ */
+static bool
+compares_plainly(Relation rel)
+{
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(rel); i++)
+	{
+		Oid			type = rel->rd_opcintype[i];
+
+		if (index_getprocid(rel, i + 1, BETREE_ORDER_PROC) >= FirstGenbkiObjectId ||
+			IsPolymorphicType(type) || type == RECORDOID || type_is_array(type))
+			return false;
+	}
+	return true;
+}
+
+/*
  * Mean width of the tuples that the build saw, by the metapage, which is checked;
  * 0 if there is none yet, or it does not say.
  */
@@ -166,6 +187,7 @@ rel_basis(Relation rel)
 			basis.pivot_width += width;
 	}
 	basis.same_bytes = equal_has_same_bytes(rel);
+	basis.plain = compares_plainly(rel);
 	basis.fixed_size = betree_key_fixed_size(tupdesc);
 	basis.built_width = built_width(rel);
 	if (basis.built_width == 0)
@@ -339,6 +361,7 @@ betree_rel_open(BetreeRel *bt, Relation rel)
 	bt->fixed_size = basis->fixed_size;
 	bt->built_width = basis->built_width;
 	bt->same_bytes = basis->same_bytes;
+	bt->plain = basis->plain;
 	memcpy(bt->header_type, basis->header_type, bt->natts * sizeof(Oid));
 	bt->log_children = 0;
 	if (bt->log_pages == BETREE_LOG_PAGES_AUTO)

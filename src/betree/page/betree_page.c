@@ -153,37 +153,42 @@ betree_page_upper(Page page)
 
 /*
  * betree_page_find_room
- *		Find room for an item in a LEAF or LOG page that may have "max_items".
+ *		Find room for items of "bytes" in a LEAF or LOG page that may have "max_items".
  *
- * Takes some more of the hole than the item needs, if there is as much, for those
- * that come after it.
+ * Takes some more of the hole than a few items need, if there is as much, for those
+ * that come after them.
  */
 bool
-betree_page_find_room(Page page, IndexTuple itup, int max_items, BetreeRoom *room)
+betree_page_find_room(Page page, int nnew, int bytes, int max_items, BetreeRoom *room)
 {
 	PageHeader	header = (PageHeader) page;
-	int			size = MAXALIGN(IndexTupleSize(itup));
 	int			upper = betree_page_upper(page);
 
+	Assert(nnew > 0 && bytes == MAXALIGN(bytes));
+
 	room->nitems = betree_page_nitems(page);
-	if (room->nitems >= max_items)
+	room->nnew = nnew;
+	room->bytes = bytes;
+	if (room->nitems + nnew > max_items)
 		return false;
-	room->upper = upper - size;
+	room->upper = upper - bytes;
 	room->bounds[0] = header->pd_lower;
 	room->bounds[1] = header->pd_upper;
-	if (room->nitems < PageGetMaxOffsetNumber(page) && upper - size >= header->pd_upper)
+	if (room->nitems + nnew <= PageGetMaxOffsetNumber(page) &&
+		upper - bytes >= header->pd_upper)
 		return true;
 
-	for (int n = ROOM_ITEMS; n > 0; n = n > 1 ? 1 : 0)
+	for (int more = Max(ROOM_ITEMS - nnew, 0); more >= 0; more = more > 0 ? 0 : -1)
 	{
 		int			lower = SizeOfPageHeaderData +
-			(room->nitems + n) * (int) sizeof(ItemIdData);
+			(room->nitems + nnew + more) * (int) sizeof(ItemIdData);
+		int			new_upper = upper - bytes - more * MAXALIGN(bytes / nnew);
 
 		room->bounds[0] = Max(header->pd_lower, lower);
-		if (room->nitems + n > max_items || upper - n * size < (int) room->bounds[0])
+		if (room->nitems + nnew + more > max_items || new_upper < (int) room->bounds[0])
 			continue;
 		/* zeros above pd_upper may become item pointers */
-		room->bounds[1] = Max(Min(header->pd_upper, upper - n * size),
+		room->bounds[1] = Max(Min(header->pd_upper, new_upper),
 							  MAXALIGN(room->bounds[0]));
 		return true;
 	}

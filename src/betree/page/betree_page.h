@@ -471,11 +471,13 @@ StaticAssertDecl(sizeof(BetreeBloomHeaderData) == 8,
 #define BETREE_BLOOM_MAX_SLOTS	BLCKSZ
 #endif
 
-/* Where a LEAF or LOG page takes another item, and its bounds afterwards */
+/* Where a LEAF or LOG page takes more items, and its bounds afterwards */
 typedef struct BetreeRoom
 {
 	int			nitems;			/* that it has */
-	LocationIndex upper;		/* of the item */
+	int			nnew;
+	int			bytes;			/* of the new ones */
+	LocationIndex upper;		/* of the lowest */
 	LocationIndex bounds[2];	/* pd_lower, pd_upper */
 } BetreeRoom;
 
@@ -488,7 +490,7 @@ extern bool betree_page_is_lost(Relation rel, Page page, XLogRecPtr start);
 extern void betree_page_add(Page page, IndexTuple itup);
 extern int	betree_page_live_space(Page page);
 extern int	betree_page_upper(Page page);
-extern bool betree_page_find_room(Page page, IndexTuple itup, int max_items,
+extern bool betree_page_find_room(Page page, int nnew, int bytes, int max_items,
 								  BetreeRoom *room);
 extern void betree_page_delete_items(Page page, OffsetNumber *offsets,
 									 int noffsets);

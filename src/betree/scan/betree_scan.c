@@ -19,6 +19,7 @@
 #include "base/compat.h"
 #include "base/spare.h"
 #include "base/wait_event.h"
+#include "betree/ingest/betree_ingest.h"
 #include "betree/leaf/betree_leaf.h"
 #include "betree/order/betree_order.h"
 #include "betree/page/betree_block.h"
@@ -167,6 +168,7 @@ betreerescan(IndexScanDesc scan, ScanKey scankey, int nscankeys,
 {
 	BetreeScanOpaque so = (BetreeScanOpaque) scan->opaque;
 
+	betree_held_send(RelationGetRelid(scan->indexRelation));
 	set_current(so, NULL);
 	set_mark(so, NULL);
 	betree_step_forget(so);
