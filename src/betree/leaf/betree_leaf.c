@@ -21,6 +21,7 @@
 #include "postgres.h"
 
 #include "access/generic_xlog.h"
+#include "access/xloginsert.h"
 #include "base/core.h"
 #include "base/core_wal.h"
 #include "base/stop_point.h"
@@ -45,7 +46,6 @@ typedef struct Merged
 {
 	int			nitems;
 	int			space;			/* with item pointers */
-	int			new_space;		/* of the new tuples */
 	int			max_space;		/* of the largest tuple */
 	bool		ascending;		/* the batch goes behind all of the leaf */
 	int			max_items;
@@ -113,8 +113,6 @@ merged_add(Merged *merged, IndexTuple itup, OffsetNumber from)
 	merged->nitems++;
 	merged->space += BetreeTupleSpace(itup);
 	merged->max_space = Max(merged->max_space, BetreeTupleSpace(itup));
-	if (from == InvalidOffsetNumber)
-		merged->new_space += MAXALIGN(IndexTupleSize(itup));
 }
 
 /* Go on with a posting, or add the item that has been made and begin another */
@@ -309,46 +307,143 @@ fits_page(Merged *merged)
 }
 
 /*
- * Add the new tuples below the others and rewrite the item pointers.  The
- * caller has seen that the contiguous free space is enough.
+ * Take the highest free place of this size below "*place", for the next one to look
+ * below; 0 if there is none above "lower".
  */
-static void
+static int
+claim_below(bool *taken, int *place, int size, int lower)
+{
+	for (;;)
+	{
+		int			at = *place - size;
+		int			unit = *place / MAXIMUM_ALIGNOF - 1;
+
+		if (at < lower)
+			return 0;
+		while (unit >= at / MAXIMUM_ALIGNOF && !taken[unit])
+			unit--;
+		*place = (unit + 1) * MAXIMUM_ALIGNOF;
+		if (*place <= at)
+			break;
+		/* go below what is taken */
+		while (unit >= 0 && taken[unit])
+			unit--;
+		*place = (unit + 1) * MAXIMUM_ALIGNOF;
+	}
+	memset(taken + *place / MAXIMUM_ALIGNOF, true, size / MAXIMUM_ALIGNOF);
+	return *place;
+}
+
+/*
+ * Choose places on a leaf for items: those that lie there stay, since bytes that do not
+ * move are not logged, and the others come between and below them.  Returns the lowest
+ * place, or 0 if sizes differ, so that the others do not fit there.
+ */
+static int
+place_items(Page page, const MergedItem *items, int nitems, ItemIdData *ids)
+{
+	bool		taken[BLCKSZ / MAXIMUM_ALIGNOF] = {false};
+	int			lower = MAXALIGN(SizeOfPageHeaderData + nitems * sizeof(ItemIdData));
+	int			upper = ((PageHeader) page)->pd_special;
+	int			place = upper;
+
+	for (int i = 0; i < nitems; i++)
+	{
+		uintptr_t	offset = (uintptr_t) items[i].itup - (uintptr_t) page;
+		int			size = MAXALIGN(IndexTupleSize(items[i].itup));
+
+		ItemIdSetUnused(&ids[i]);
+		if (offset >= BLCKSZ || offset < lower || offset + size > place ||
+			offset != MAXALIGN(offset) ||
+			memchr(taken + offset / MAXIMUM_ALIGNOF, true, size / MAXIMUM_ALIGNOF) != NULL)
+			continue;
+		memset(taken + offset / MAXIMUM_ALIGNOF, true, size / MAXIMUM_ALIGNOF);
+		ItemIdSetNormal(&ids[i], offset, IndexTupleSize(items[i].itup));
+		upper = Min(upper, offset);
+	}
+	for (int i = 0; i < nitems; i++)
+	{
+		int			size = IndexTupleSize(items[i].itup);
+		int			at;
+
+		if (ItemIdIsUsed(&ids[i]))
+			continue;
+		at = claim_below(taken, &place, MAXALIGN(size), lower);
+		if (at == 0)
+			return 0;
+		ItemIdSetNormal(&ids[i], at, size);
+		upper = Min(upper, at);
+	}
+	return upper;
+}
+
+/* Does an item, for which place_items() has chosen a place on the page, lie there? */
+static inline bool
+stays(Page page, const MergedItem *item, ItemId iid)
+{
+	return (char *) item->itup == page + ItemIdGetOffset(iid);
+}
+
+/*
+ * Has a leaf gaps between its items, and will be logged as a whole with the next
+ * change?  Then it had better be written without them.
+ */
+static bool
+is_to_be_packed(Buffer leafbuf)
+{
+	PageHeader	header = (PageHeader) BufferGetPage(leafbuf);
+
+	return XLogCheckBufferNeedsBackup(leafbuf) &&
+		betree_page_live_space((Page) header) <
+		BetreePageCapacity - (header->pd_upper - header->pd_lower);
+}
+
+/*
+ * Put the new tuples where there is room, and rewrite the item pointers.  Returns
+ * false, having changed nothing, if there is none for one of them.
+ */
+static bool
 write_in_place(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
-			   BetreeBatch *batch, Merged *merged)
+			   BetreeBatch *batch, Merged *merged, bool at_end)
 {
 	Page		page = BufferGetPage(leafbuf);
 	PageHeader	header = (PageHeader) page;
-	LocationIndex old_upper = betree_page_upper(page);
 	ItemIdData	ids[MaxIndexTuplesPerPage];
+	int			upper = place_items(page, merged->items, merged->nitems, ids);
+	bool		bloom;
+	bool		known;
 	int			first = 0;
-	int			upper = old_upper;
+	int			run = 0;		/* new tuples that lie one behind the other */
+	int			run_end = 0;
 	EcpDelta	delta;
 	int			leafno = batch->set_marker ? 1 : 0;
 
-	while (first < merged->nitems && merged->items[first].from == first + 1)
+	if (upper == 0)
+		return false;
+	bloom = BufferIsValid(nodebuf) && betree_bloom_pages_ensure(bt, nodebuf);
+	known = !bloom || betree_bloom_add(bt, nodebuf, BufferGetBlockNumber(leafbuf), batch);
+
+	while (first < merged->nitems && merged->items[first].from == first + 1 &&
+		   stays(page, &merged->items[first], &ids[first]))
 		first++;
-	for (int i = first; i < merged->nitems; i++)
-	{
-		MergedItem *item = &merged->items[i];
-
-		if (item->from != InvalidOffsetNumber)
-			ids[i] = *PageGetItemId(page, item->from);
-		else
-		{
-			upper -= MAXALIGN(IndexTupleSize(item->itup));
-			ItemIdSetNormal(&ids[i], upper, IndexTupleSize(item->itup));
-		}
-	}
-
 	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES,
 					batch->set_marker ? nodebuf : InvalidBuffer, leafbuf);
 	for (int i = first; i < merged->nitems; i++)
 	{
-		if (merged->items[i].from == InvalidOffsetNumber)
-			memcpy((char *) page + ItemIdGetOffset(&ids[i]),
-				   merged->items[i].itup,
-				   MAXALIGN(IndexTupleSize(merged->items[i].itup)));
+		int			size = MAXALIGN(ItemIdGetLength(&ids[i]));
+		int			at = ItemIdGetOffset(&ids[i]);
+
+		if (stays(page, &merged->items[i], &ids[i]))
+			continue;
+		memcpy(page + at, merged->items[i].itup, size);
+		if (at + size != run)
+		{
+			ecp_delta_range(&delta, leafno, run, run_end - run);
+			run_end = at + size;
+		}
+		run = at;
 	}
+	ecp_delta_range(&delta, leafno, run, run_end - run);
 	header->pd_upper = upper;
 	header->pd_lower = SizeOfPageHeaderData +
 		merged->nitems * sizeof(ItemIdData);
@@ -360,23 +455,10 @@ write_in_place(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 	ecp_delta_bytes(&delta, leafno, &header->pd_lower, 2 * sizeof(LocationIndex));
 	ecp_delta_bytes(&delta, leafno, PageGetItemId(page, first + 1),
 					(merged->nitems - first) * sizeof(ItemIdData));
-	ecp_delta_range(&delta, leafno, upper, old_upper - upper);
 	ecp_delta_finish(&delta);
-}
-
-/* The same, with the Bloom filter of the leaf, if its node has such */
-static void
-bloom_and_write_in_place(BetreeRel *bt, Buffer nodebuf, int child,
-						 Buffer leafbuf, BetreeBatch *batch, Merged *merged,
-						 bool at_end)
-{
-	bool		bloom = BufferIsValid(nodebuf) && betree_bloom_pages_ensure(bt, nodebuf);
-	bool		known = !bloom ||
-		betree_bloom_add(bt, nodebuf, BufferGetBlockNumber(leafbuf), batch);
-
-	write_in_place(bt, nodebuf, child, leafbuf, batch, merged);
 	if (!known && !at_end)
 		betree_bloom_set(bt, nodebuf, leafbuf);
+	return true;
 }
 
 /*
@@ -520,85 +602,36 @@ write_pivots(Page node, int child, LeafSplit *split, uint16 marker)
 	}
 }
 
-/* Claim the bytes of an item of this size at "offset", if it may be there. */
-static bool
-claim_place(bool *taken, int offset, int size, int lower, int upper)
-{
-	Size		units = MAXALIGN(size) / MAXIMUM_ALIGNOF;
-
-	if (offset != MAXALIGN(offset) || offset < lower || offset + MAXALIGN(size) > upper ||
-		memchr(taken + offset / MAXIMUM_ALIGNOF, true, units) != NULL)
-		return false;
-	memset(taken + offset / MAXIMUM_ALIGNOF, true, units);
-	return true;
-}
-
 /*
- * Fill "page", which is empty, with items, so that those that lie on "old" stay where
- * they are if that is above the new pd_upper, and the others take the places between
- * them: bytes that do not move are not logged.  False if sizes differ, so that the
- * others do not fit there.
+ * Fill a page with items; a leaf of "leafbuf", which it is a copy of, is changed as
+ * little as possible.
  */
-static bool
-place_items(Page page, Page old, const MergedItem *items, int nitems)
+static void
+write_items(Page page, Buffer leafbuf, const MergedItem *items, int nitems)
 {
 	PageHeader	header = (PageHeader) page;
-	bool		taken[BLCKSZ / MAXIMUM_ALIGNOF] = {false};
-	int			lower = SizeOfPageHeaderData + nitems * sizeof(ItemIdData);
-	int			upper = header->pd_special;
-	int			place = header->pd_special;
-	int			places[MaxIndexTuplesPerPage];
+	ItemIdData	ids[MaxIndexTuplesPerPage];
+	int			upper = 0;
 
-	for (int i = 0; i < nitems; i++)
-		upper -= MAXALIGN(IndexTupleSize(items[i].itup));
-	if (nitems > MaxIndexTuplesPerPage || upper < lower)
-		return false;
-	for (int i = 0; i < nitems; i++)
+	if (BufferIsValid(leafbuf) && nitems <= MaxIndexTuplesPerPage &&
+		!XLogCheckBufferNeedsBackup(leafbuf))
+		upper = place_items(BufferGetPage(leafbuf), items, nitems, ids);
+	if (upper == 0)
 	{
-		uintptr_t	offset = (uintptr_t) items[i].itup - (uintptr_t) old;
-
-		places[i] = offset < BLCKSZ &&
-			claim_place(taken, offset, IndexTupleSize(items[i].itup), upper,
-						header->pd_special) ? (int) offset : 0;
-	}
-	for (int i = 0; i < nitems; i++)
-	{
-		int			size = IndexTupleSize(items[i].itup);
-
-		if (places[i] == 0)
-		{
-			while (place > upper && taken[place / MAXIMUM_ALIGNOF - 1])
-				place -= MAXIMUM_ALIGNOF;
-			place -= MAXALIGN(size);
-			if (!claim_place(taken, place, size, upper, header->pd_special))
-				return false;
-			places[i] = place;
-		}
-		memcpy(page + places[i], items[i].itup, size);
-		ItemIdSetNormal(PageGetItemId(page, i + 1), places[i], size);
-	}
-	header->pd_lower = lower;
-	header->pd_upper = upper;
-	return true;
-}
-
-/* Fill a page with items; if it is a leaf already, change as little as possible. */
-static void
-write_items(Page page, Page old, const MergedItem *items, int nitems)
-{
-	if (old != NULL)
-	{
+		/* this is logged as an image, which may be compressed */
 		betree_page_init(page, BETREE_LEAF, 0, 0);
-		if (place_items(page, old, items, nitems))
-		{
-			/* pages without one are logged as images, which may be compressed */
-			PageSetLSN(page, PageGetLSN(old));
-			return;
-		}
+		for (int i = 0; i < nitems; i++)
+			betree_page_add(page, items[i].itup);
+		return;
 	}
-	betree_page_init(page, BETREE_LEAF, 0, 0);
 	for (int i = 0; i < nitems; i++)
-		betree_page_add(page, items[i].itup);
+	{
+		if (!stays(BufferGetPage(leafbuf), &items[i], &ids[i]))
+			memcpy(page + ItemIdGetOffset(&ids[i]), items[i].itup, ItemIdGetLength(&ids[i]));
+	}
+	memcpy(PageGetItemId(page, 1), ids, nitems * sizeof(ItemIdData));
+	header->pd_lower = SizeOfPageHeaderData + nitems * sizeof(ItemIdData);
+	header->pd_upper = upper;
 }
 
 /*
@@ -641,7 +674,7 @@ write_pages(BetreeRel *bt, Buffer nodebuf, int child, BetreeBatch *batch,
 		if (new)
 			split->buf[i] = betree_block_alloc(bt->rel);
 		page = GenericXLogRegisterBuffer(state, split->buf[i], new ? GENERIC_XLOG_FULL_IMAGE : 0);
-		write_items(page, new ? NULL : BufferGetPage(split->buf[i]),
+		write_items(page, new ? InvalidBuffer : split->buf[i],
 					merged->items + split->start[i],
 					split->start[i + 1] - split->start[i]);
 	}
@@ -842,11 +875,8 @@ betree_leaf_merge(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 	merge_items(bt, page, batch, merged);
 	begins = at_end && merged->ascending &&
 		betree_place_begins_leaf(bt, page, batch->items[0].itup);
-	if (!begins && fits_page(merged) && merged->new_space +
-		(int) (SizeOfPageHeaderData + merged->nitems * sizeof(ItemIdData)) <=
-		betree_page_upper(page))
-		bloom_and_write_in_place(bt, nodebuf, child, leafbuf, batch, merged, at_end);
-	else
+	if (begins || !fits_page(merged) || is_to_be_packed(leafbuf) ||
+		!write_in_place(bt, nodebuf, child, leafbuf, batch, merged, at_end))
 	{
 		deduplicate(bt, merged);
 		if (begins && merged->space >= BetreePageCapacity * bt->fillfactor / 100 * 7 / 8)
