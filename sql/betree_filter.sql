@@ -104,5 +104,23 @@ WHERE g <= 20000 AND g % 3 <> 0 OR g BETWEEN 30001 AND 90000;
 SELECT betree_index_check(index::regclass, true)
 FROM unnest(ARRAY['filter_k', 'filter_s', 'filter_nd', 'filter_u', 'filter_xk',
 				  'filter_e_k_excl']) index;
-DROP TABLE filter_t, filter_b, filter_x, filter_e;
+
+-- A session reads the root once, then remembers it: until a split, here.
+CREATE TABLE filter_r (k text, id int);
+ALTER TABLE filter_r ALTER k SET STORAGE PLAIN;
+INSERT INTO filter_r SELECT lpad(g::text, 400, 'x'), g FROM generate_series(2, 6000, 2) g;
+CREATE INDEX filter_rk ON filter_r USING betree (k);
+SELECT height >= 2 AS high FROM betree_index_stats('filter_rk');
+\c -
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SET enable_material = off;
+SELECT blocks_of($$SELECT FROM filter_r WHERE k = lpad('3000', 400, 'x')$$) AS first \gset
+SELECT :first - blocks_of($$SELECT FROM filter_r WHERE k = lpad('3000', 400, 'x')$$) AS fewer;
+INSERT INTO filter_r SELECT lpad(g::text, 400, 'x'), g FROM generate_series(1, 6000, 2) g;
+EXPLAIN (COSTS OFF)
+SELECT count(*), sum(id) FROM generate_series(1, 6000) g, LATERAL (SELECT id FROM filter_r WHERE k = lpad(g::text, 400, 'x') OFFSET 0) x;
+SELECT count(*), sum(id) FROM generate_series(1, 6000) g, LATERAL (SELECT id FROM filter_r WHERE k = lpad(g::text, 400, 'x') OFFSET 0) x;
+SELECT betree_index_check('filter_rk', true);
+DROP TABLE filter_t, filter_b, filter_x, filter_e, filter_r;
 DROP FUNCTION filter_pages, blocks_of;

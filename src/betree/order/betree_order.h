@@ -67,6 +67,8 @@ typedef struct BetreeRel
 
 extern void betree_rel_init(void);
 extern void betree_rel_open(BetreeRel *bt, Relation rel);
+extern Page betree_rel_get_root(BetreeRel *bt);
+extern void betree_rel_set_root(BetreeRel *bt, Page page);
 extern int	betree_rel_log_pages(BetreeRel *bt, int nchildren);
 extern bool betree_rel_bloom_choose(Relation rel);
 extern void betree_rel_bloom_learn(Relation rel, bool excluded);

@@ -21,6 +21,7 @@
 #include "storage/bufmgr.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
@@ -51,11 +52,23 @@ typedef struct RelBasis
 	int			bloom_unasked;	/* lookups since a Bloom filter was asked */
 	bool		same_bytes;		/* as in BetreeRel */
 	bool		plain;			/* the same */
+	uint64		root;			/* which copy of a root is that of the index */
 	uint64		hash_catalog;	/* catalog_changes when these were found: */
 	bool		hash_known[INDEX_MAX_KEYS];
 	Oid			hash_proc[INDEX_MAX_KEYS];	/* of the column, or InvalidOid */
 	Oid			hash_arg_proc[INDEX_MAX_KEYS];	/* of what it is compared with */
 } RelBasis;
+
+/* Copies of roots, of as many indexes as a transaction mostly uses */
+#define ROOT_COPIES			16
+
+typedef struct RootCopy
+{
+	uint64		number;
+	PGAlignedBlock page;
+} RootCopy;
+
+static RootCopy *root_copies[ROOT_COPIES];
 
 /* how often operators and their families have changed */
 static uint64 catalog_changes = 0;
@@ -188,6 +201,7 @@ rel_basis(Relation rel)
 	}
 	basis.same_bytes = equal_has_same_bytes(rel);
 	basis.plain = compares_plainly(rel);
+	basis.root = 0;
 	basis.fixed_size = betree_key_fixed_size(tupdesc);
 	basis.built_width = built_width(rel);
 	if (basis.built_width == 0)
@@ -274,6 +288,47 @@ betree_rel_set_hash(Relation rel, int i, Oid proc, Oid arg_proc, uint64 catalog)
 	basis->hash_known[i] = true;
 	basis->hash_proc[i] = proc;
 	basis->hash_arg_proc[i] = arg_proc;
+}
+
+/*
+ * betree_rel_get_root
+ *		A copy of the root, or NULL.
+ *
+ * It may be out of date: what it says must be checked.  It stays where it is while
+ * plain functions run.
+ */
+Page
+betree_rel_get_root(BetreeRel *bt)
+{
+	RelBasis   *basis = (RelBasis *) bt->rel->rd_amcache;
+	RootCopy   *copy;
+
+	if (basis == NULL || basis->root == 0)
+		return NULL;
+	copy = root_copies[basis->root % ROOT_COPIES];
+	return copy->number == basis->root ? copy->page.data : NULL;
+}
+
+/*
+ * betree_rel_set_root
+ *		Remember what the locked root has.
+ */
+void
+betree_rel_set_root(BetreeRel *bt, Page page)
+{
+	static uint64 last = 0;
+	RelBasis   *basis = (RelBasis *) bt->rel->rd_amcache;
+	RootCopy  **copy;
+
+	if (basis == NULL || !basis->plain)
+		return;
+	if (basis->root == 0 || root_copies[basis->root % ROOT_COPIES]->number != basis->root)
+		basis->root = ++last;
+	copy = &root_copies[basis->root % ROOT_COPIES];
+	if (*copy == NULL)
+		*copy = MemoryContextAlloc(TopMemoryContext, sizeof(RootCopy));
+	(*copy)->number = basis->root;
+	memcpy((*copy)->page.data, page, BLCKSZ);
 }
 
 /*

@@ -13,12 +13,20 @@
  * holds the position, it is the right node: each level has exactly one for a
  * position.
  *
+ * So a descent need not begin at the root: a copy of it, which may be out of date, tells
+ * the node below, which is checked.  The root must have no log, nor get one; it does
+ * if log_levels is raised, which takes a lock that makes the copy be forgotten.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/transam.h"
+#include "access/xact.h"
+#include "base/core.h"
 #include "betree/order/betree_order.h"
 #include "betree/page/betree_block.h"
+#include "betree/page/betree_image.h"
 #include "betree/page/betree_page.h"
 #include "betree/tree/betree_tree.h"
 #include "storage/bufmgr.h"
@@ -64,13 +72,55 @@ lock_root(BetreeRel *bt, int target, int lockmode)
 }
 
 /*
+ * Lock the node below the root, by the copy of that.  InvalidBuffer if there is none,
+ * or the node is not what it was.
+ */
+static Buffer
+lock_below_root(BetreeRel *bt, BetreeKey *key, bool strict, int level, int lockmode)
+{
+	Page		root = betree_rel_get_root(bt);
+	BlockNumber blkno;
+	Buffer		buf;
+	int			at;
+
+	/* there, nodes are locked by their parents' predicates */
+	if (root == NULL || IsolationIsSerializable())
+		return InvalidBuffer;
+	at = BetreePageGetOpaque(root)->bteo_level - 1;
+	if (at < level)
+		return InvalidBuffer;
+	for (int i = 0; i < key->nkeys; i++)
+	{
+		if (key->cmp[i]->fn_oid >= FirstGenbkiObjectId)
+			return InvalidBuffer;
+	}
+	blkno = BetreeNodeGetChild(root, betree_key_search_node(bt, root, key, strict));
+	buf = betree_block_pin(bt->rel, blkno);
+	if (!ecp_buffer_is_locked(buf) &&
+		betree_descend_remembered(bt, buf, key, strict, at, mode_for_level(at, level, lockmode)))
+		return buf;
+	ReleaseBuffer(buf);
+	return InvalidBuffer;
+}
+
+/* May descents leave this root out?  It is locked. */
+static bool
+may_leave_out(BetreeRel *bt, Page root)
+{
+	int			level = BetreePageGetOpaque(root)->bteo_level;
+
+	return level > 1 && level > bt->log_levels && !betree_node_has_log(root);
+}
+
+/*
  * betree_descend
  *		Go from the root to the NODE of "level" whose range holds "key".
  *
  * Returns it pinned and locked in "lockmode", with nothing else locked.  That
  * is the root, of a level below "level", if the tree is not so high.  "strict"
  * is as in betree_key_search_node.  "visit", if not NULL, is called with each node
- * on the way, the last one included, while it is locked.
+ * on the way, the last one included, while it is locked; a root without a log may be
+ * left out.
  */
 Buffer
 betree_descend(BetreeRel *bt, BetreeKey *key, bool strict, int level,
@@ -82,7 +132,13 @@ betree_descend(BetreeRel *bt, BetreeKey *key, bool strict, int level,
 	Assert(level >= 1);
 	Assert(lockmode == BUFFER_LOCK_SHARE || lockmode == BUFFER_LOCK_EXCLUSIVE);
 
-	buf = lock_root(bt, level, lockmode);
+	buf = lock_below_root(bt, key, strict, level, lockmode);
+	if (!BufferIsValid(buf))
+	{
+		buf = lock_root(bt, level, lockmode);
+		if (may_leave_out(bt, BufferGetPage(buf)))
+			betree_rel_set_root(bt, BufferGetPage(buf));
+	}
 	at = BetreePageGetOpaque(BufferGetPage(buf))->bteo_level;
 	for (;;)
 	{
