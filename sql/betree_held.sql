@@ -495,7 +495,7 @@ CREATE TABLE held (k int);
 CREATE INDEX held_k ON held USING betree (k) WITH (log_pages = 4);
 CREATE FUNCTION held_log(int, int) RETURNS int LANGUAGE plpgsql AS $$
 BEGIN
-	INSERT INTO held SELECT $1 + g FROM generate_series(1, 100) g;
+	INSERT INTO public.held SELECT $1 + g FROM generate_series(1, 100) g;
 	RETURN btint4cmp($1, $2);
 END $$;
 CREATE OPERATOR CLASS held_log FOR TYPE int USING betree AS OPERATOR 1 <, OPERATOR 2 <=,
