@@ -46,6 +46,7 @@ BEGIN
 			begun := clock_timestamp();
 			cpu := cpu_ms();
 			EXECUTE format(replace(statement, '%turn', turn::text), which);
+			COMMIT;				-- which puts rows into the index
 			IF turn > 0 THEN
 				INSERT INTO measured (what, n, am, turn, ms, cpu)
 				VALUES (what, n, substring(which from '[^_]+$'), turn,
