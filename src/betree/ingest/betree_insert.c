@@ -52,21 +52,23 @@
  */
 #define TURN_ROWS	32
 
-/*
- * The tail of a locked node that takes messages with this key, or
- * InvalidBlockNumber
- */
-static BlockNumber
-find_tail(BetreeRel *bt, Page node, BetreeKey *key)
+/* The directory entry of the tail of a locked node, which has some, for this key */
+static int
+tail_of_key(BetreeRel *bt, Page node, BetreeKey *key)
 {
-	int			ntails = betree_node_ntails(node);
 	int			child = 0;
 
-	if (ntails == 0)
-		return InvalidBlockNumber;
-	if (ntails > 1)
+	if (betree_node_ntails(node) > 1)
 		child = betree_key_search_node(bt, node, key, false);
-	return BetreeNodeGetDir(node)[betree_node_tail_of(node, child)].bted_block;
+	return betree_node_tail_of(node, child);
+}
+
+/* Lock it */
+static Buffer
+lock_tail(BetreeRel *bt, Page node, int at)
+{
+	return betree_block_read(bt->rel, BetreeNodeGetDir(node)[at].bted_block,
+							 BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
 }
 
 /*
@@ -112,13 +114,13 @@ append_one(BetreeRel *bt, Buffer tailbuf, IndexTuple itup)
 static bool
 append(BetreeRel *bt, Buffer nodebuf, BetreeKey *key, IndexTuple itup)
 {
-	BlockNumber tailblk = find_tail(bt, BufferGetPage(nodebuf), key);
+	Page		node = BufferGetPage(nodebuf);
 	Buffer		tailbuf;
 	bool		done;
 
-	if (tailblk == InvalidBlockNumber)
+	if (betree_node_ntails(node) == 0)
 		return false;
-	tailbuf = betree_block_read(bt->rel, tailblk, BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
+	tailbuf = lock_tail(bt, node, tail_of_key(bt, node, key));
 	if (!has_room(tailbuf, itup))
 		betree_purge_tail(bt, tailbuf);
 	done = has_room(tailbuf, itup);
@@ -319,70 +321,6 @@ insert_ascending(BetreeRel *bt, Buffer nodebuf, BetreeKey *key, IndexTuple itup)
 	return true;
 }
 
-/* Append the tuple to a log, and take part in a drain of that */
-static void
-insert_message(BetreeRel *bt, IndexTuple itup)
-{
-	BetreeKey	key;
-	Buffer		nodebuf;
-	Page		node;
-	BlockNumber nodeblk;
-	BlockNumber tailblk;
-	int			level;
-	int			budget = bt->flush_budget;
-	bool		appended = false;
-	bool		drain;
-
-	betree_key_from_tuple(bt, itup, &key);
-	nodebuf = betree_descend(bt, &key, false, bt->log_levels,
-							 BUFFER_LOCK_SHARE, NULL, NULL);
-	nodeblk = BufferGetBlockNumber(nodebuf);
-	node = BufferGetPage(nodebuf);
-	if (betree_place_is_at_end(bt, node, &key) && insert_ascending(bt, nodebuf, &key, itup))
-		return;
-	level = BetreePageGetOpaque(node)->bteo_level;
-	drain = bt->inserts_drain && BetreePageGetOpaque(node)->bteo_drain != 0;
-
-	/*
-	 * A seal or a split of the node needs the lock on its tail.  So once we
-	 * have that, the node can be released.
-	 */
-	tailblk = find_tail(bt, node, &key);
-	if (tailblk != InvalidBlockNumber)
-	{
-		Buffer		tailbuf = betree_block_read(bt->rel, tailblk, BUFFER_LOCK_EXCLUSIVE,
-												BETREE_LOG);
-
-		appended = has_room(tailbuf, itup);
-		if (appended)
-			check_conflict(bt, node, &key, itup);
-		LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
-		if (appended)
-			append_one(bt, tailbuf, itup);
-		UnlockReleaseBuffer(tailbuf);
-	}
-	else
-		LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
-
-	if (!appended)
-	{
-		nodebuf = betree_descend_relock(bt, nodebuf, &key, level,
-										BUFFER_LOCK_EXCLUSIVE);
-		nodeblk = BufferGetBlockNumber(nodebuf);
-		appended = append_or_seal(bt, nodebuf, &key, itup, &drain);
-		LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
-		if (!appended)
-		{
-			insert_leaf(bt, itup);
-			drain = pg_prng_uint64_range(&pg_global_prng_state, 0,
-										 DRAIN_ATTEMPTS - 1) == 0;
-		}
-	}
-	ReleaseBuffer(nodebuf);
-	if (drain)
-		betree_drain_node(bt, nodeblk, level, &budget);
-}
-
 /*
  * Lock the tail that takes a row, behind those that are locked, or go on with the
  * last one; NULL if there is none, or the record is full.
@@ -391,8 +329,7 @@ static BetreeAppend *
 next_tail(BetreeRel *bt, Page node, BetreeKey *key, BetreeAppend *tails, int *ntails,
 		  int *at)
 {
-	int			child = betree_node_ntails(node) > 1 ? betree_key_search_node(bt, node, key, false) : 0;
-	int			next = betree_node_tail_of(node, child);
+	int			next = tail_of_key(bt, node, key);
 
 	if (*ntails > 0 && next == *at)
 		return &tails[*ntails - 1];
@@ -402,15 +339,18 @@ next_tail(BetreeRel *bt, Page node, BetreeKey *key, BetreeAppend *tails, int *nt
 	*at = next;
 	tails[*ntails] = (BetreeAppend)
 	{
-		.buf = betree_block_read(bt->rel, BetreeNodeGetDir(node)[next].bted_block,
-								 BUFFER_LOCK_EXCLUSIVE, BETREE_LOG),
+		.buf = lock_tail(bt, node, next),
 	};
 	return &tails[(*ntails)++];
 }
 
 /*
  * Append rows, which are in order, to the tails of a share-locked node that the
- * first one belongs to, with one record.  Returns how many; the node is unlocked.
+ * first one belongs to, with one record, but none behind it that belongs to a leaf at
+ * the end of the index.  Returns how many; the node is unlocked.
+ *
+ * A seal or a split of the node needs the locks on its tails.  So once we have
+ * these, the node can be released.
  */
 static int
 append_some(BetreeRel *bt, Buffer nodebuf, BetreeSortItem *items, int nitems)
@@ -428,14 +368,15 @@ append_some(BetreeRel *bt, Buffer nodebuf, BetreeSortItem *items, int nitems)
 		BetreeKey	key;
 
 		betree_key_from_tuple(bt, items[n].itup, &key);
-		if ((n > 0 && !betree_key_node_covers(bt, node, &key)) ||
-			betree_place_is_at_end(bt, node, &key))
+		if (n > 0 && (!betree_key_node_covers(bt, node, &key) ||
+					  betree_place_is_at_end(bt, node, &key)))
 			break;
 		tail = next_tail(bt, node, &key, tails, &ntails, &at);
 		if (tail == NULL ||
 			!betree_log_tail_has_room(BufferGetPage(tail->buf), tail->nitems + 1,
 									  tail->bytes + size))
 			break;
+		check_conflict(bt, node, &key, items[n].itup);
 		if (tail->nitems == 0)
 			tail->items = &items[n];
 		tail->nitems++;
@@ -449,6 +390,50 @@ append_some(BetreeRel *bt, Buffer nodebuf, BetreeSortItem *items, int nitems)
 	for (int i = 0; i < ntails; i++)
 		UnlockReleaseBuffer(tails[i].buf);
 	return n;
+}
+
+/* Append the tuple to a log, and take part in a drain of that */
+static void
+insert_message(BetreeRel *bt, IndexTuple itup)
+{
+	BetreeKey	key;
+	Buffer		nodebuf;
+	Page		node;
+	BetreeSortItem item = {.itup = itup};
+	BlockNumber nodeblk;
+	int			level;
+	int			budget = bt->flush_budget;
+	bool		appended;
+	bool		drain;
+
+	betree_key_from_tuple(bt, itup, &key);
+	nodebuf = betree_descend(bt, &key, false, bt->log_levels,
+							 BUFFER_LOCK_SHARE, NULL, NULL);
+	nodeblk = BufferGetBlockNumber(nodebuf);
+	node = BufferGetPage(nodebuf);
+	if (betree_place_is_at_end(bt, node, &key) && insert_ascending(bt, nodebuf, &key, itup))
+		return;
+	level = BetreePageGetOpaque(node)->bteo_level;
+	drain = bt->inserts_drain && BetreePageGetOpaque(node)->bteo_drain != 0;
+
+	appended = append_some(bt, nodebuf, &item, 1) > 0;
+	if (!appended)
+	{
+		nodebuf = betree_descend_relock(bt, nodebuf, &key, level,
+										BUFFER_LOCK_EXCLUSIVE);
+		nodeblk = BufferGetBlockNumber(nodebuf);
+		appended = append_or_seal(bt, nodebuf, &key, itup, &drain);
+		LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
+		if (!appended)
+		{
+			insert_leaf(bt, itup);
+			drain = pg_prng_uint64_range(&pg_global_prng_state, 0,
+										 DRAIN_ATTEMPTS - 1) == 0;
+		}
+	}
+	ReleaseBuffer(nodebuf);
+	if (drain)
+		betree_drain_node(bt, nodeblk, level, &budget);
 }
 
 /*
