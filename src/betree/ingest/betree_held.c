@@ -50,6 +50,9 @@
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 
+/* Rows that there is room for at first */
+#define FIRST_ROWS		32
+
 /* The rows of an index; lives as long as the transaction */
 struct BetreeHeld
 {
@@ -182,44 +185,50 @@ betree_held_forget(Oid index)
 bool
 betree_held_add(BetreeHeld **held, Relation index, Relation heap, IndexTuple itup)
 {
+	BetreeHeld *mine;
 	IndexTuple	copy;
 
 	if (index->rd_index->indisunique || index->rd_index->indisexclusion ||
-		!index->rd_index->indisvalid || held_ends || IsolationIsSerializable() || heap->rd_tableam != GetHeapamTableAmRoutine())
+		!index->rd_index->indisvalid || held_ends || IsolationIsSerializable() ||
+		heap->rd_tableam != GetHeapamTableAmRoutine())
 		return false;
 	if (*held == NULL)
 		*held = find_held(RelationGetRelid(index));
-	if (*held == NULL)
+	mine = *held;
+	if (mine == NULL)
 	{
 		/* most transactions insert one row */
-		*held = MemoryContextAllocZero(TopTransactionContext, sizeof(BetreeHeld));
-		(*held)->index = RelationGetRelid(index);
-		(*held)->next = held_list;
-		held_list = *held;
+		mine = MemoryContextAllocZero(TopTransactionContext, sizeof(BetreeHeld));
+		mine->index = RelationGetRelid(index);
+		mine->next = held_list;
+		*held = held_list = mine;
 		return false;
 	}
 	if (is_speculative(heap, &itup->t_tid))
 		return false;
-	if ((*held)->max_rows == 0)
-	{
-		(*held)->context = GenerationContextCreate(TopTransactionContext, "betree held rows",
-												   ALLOCSET_SMALL_SIZES);
-		(*held)->max_rows = 32;
-		(*held)->rows = MemoryContextAlloc(TopTransactionContext, 32 * sizeof(IndexTuple));
-	}
 	if (held_bytes >= (Size) work_mem * 1024)
 		betree_held_send(InvalidOid);
-	if ((*held)->nrows == (*held)->max_rows)
+
+	/* max_rows changes last: an error here may end a subtransaction only */
+	if (mine->context == NULL)
+		mine->context = GenerationContextCreate(TopTransactionContext, "betree held rows",
+												ALLOCSET_SMALL_SIZES);
+	if (mine->rows == NULL)
 	{
-		(*held)->max_rows *= 2;
-		(*held)->rows = repalloc_huge((*held)->rows, (*held)->max_rows * sizeof(IndexTuple));
+		mine->rows = MemoryContextAlloc(TopTransactionContext, FIRST_ROWS * sizeof(IndexTuple));
+		mine->max_rows = FIRST_ROWS;
+	}
+	else if (mine->nrows == mine->max_rows)
+	{
+		mine->rows = repalloc_huge(mine->rows, 2 * mine->max_rows * sizeof(IndexTuple));
+		mine->max_rows *= 2;
 	}
 	/* sending them must not wait, while a subtransaction begins */
-	if ((*held)->nrows == 0)
-		LockRelationOid((*held)->index, RowExclusiveLock);
-	copy = MemoryContextAlloc((*held)->context, IndexTupleSize(itup));
+	if (mine->nrows == 0)
+		LockRelationOid(mine->index, RowExclusiveLock);
+	copy = MemoryContextAlloc(mine->context, IndexTupleSize(itup));
 	memcpy(copy, itup, IndexTupleSize(itup));
-	(*held)->rows[(*held)->nrows++] = copy;
+	mine->rows[mine->nrows++] = copy;
 	held_bytes += IndexTupleSize(itup) + sizeof(IndexTuple);
 	return true;
 }

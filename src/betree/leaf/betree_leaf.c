@@ -435,7 +435,8 @@ write_in_place(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 
 		if (stays(page, &merged->items[i], &ids[i]))
 			continue;
-		memcpy(page + at, merged->items[i].itup, size);
+		/* one that the item pointers push up may overlap its new place */
+		memmove(page + at, merged->items[i].itup, size);
 		if (at + size != run)
 		{
 			ecp_delta_range(&delta, leafno, run, run_end - run);

@@ -318,16 +318,16 @@ betree_rel_set_root(BetreeRel *bt, Page page)
 {
 	static uint64 last = 0;
 	RelBasis   *basis = (RelBasis *) bt->rel->rd_amcache;
+	uint64		number;
 	RootCopy  **copy;
 
 	if (basis == NULL || !basis->plain)
 		return;
-	if (basis->root == 0 || root_copies[basis->root % ROOT_COPIES]->number != basis->root)
-		basis->root = ++last;
-	copy = &root_copies[basis->root % ROOT_COPIES];
+	number = betree_rel_get_root(bt) != NULL ? basis->root : ++last;
+	copy = &root_copies[number % ROOT_COPIES];
 	if (*copy == NULL)
 		*copy = MemoryContextAlloc(TopMemoryContext, sizeof(RootCopy));
-	(*copy)->number = basis->root;
+	(*copy)->number = basis->root = number;
 	memcpy((*copy)->page.data, page, BLCKSZ);
 }
 

@@ -6,8 +6,8 @@
  * The walk goes through the tree in key order and resumes by key.  A node's
  * log is cleaned before anything below the node: messages only move down, or
  * to a leaf of their key in a split, and the set of dead TIDs was fixed before the
- * call, so no dead entry can get behind the walk.  Every entry is shown to the callback, also
- * those in logs, as CREATE INDEX CONCURRENTLY needs.
+ * call, so no dead entry can get behind the walk.  Every entry is shown to the
+ * callback, also those in logs, as CREATE INDEX CONCURRENTLY needs.
  *
  * Index-only scans hold a pin on the leaf while they use what they read of
  * it and of the logs above it (betree_step.c).  We need to wait for those
