@@ -82,6 +82,18 @@ SELECT query, c.* FROM unnest(ARRAY[
 	'SELECT x, s.* FROM generate_series(1, 3) x, LATERAL (SELECT q.id, n.id AS n FROM lateral_q q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> q.w LIMIT 10) n WHERE q.k = x OFFSET 0) s'
 	]) AS query, lateral_check(query) AS c;
 
+-- the nearest pairs of all: below a sort, of the rows of several queries
+SELECT lateral_plan('SELECT q.id, t.id FROM lateral_q q, lateral_t t WHERE t.tenant = 3 ORDER BY t.v <-> q.w LIMIT 10 OFFSET 2');
+SELECT query, c.* FROM unnest(ARRAY[
+	'SELECT q.id, t.id AS n FROM lateral_q q, lateral_t t ORDER BY t.v <-> q.w LIMIT 10',
+	'SELECT q.id, t.id AS n FROM lateral_q q, lateral_t t WHERE t.tenant = 3 ORDER BY t.v <-> q.w LIMIT 10 OFFSET 2',
+	'SELECT q.id, t.id AS n FROM lateral_q q JOIN lateral_q p ON p.id = q.id + 1, lateral_t t ORDER BY t.v <-> p.w LIMIT 10',
+	'SELECT q.id, t.id AS n FROM lateral_q q, lateral_t t ORDER BY t.v <-> coalesce(q.w, q.w8::real[]) LIMIT 10',
+	-- not these: conditions of the outer row
+	'SELECT q.id, t.id AS n FROM lateral_q q JOIN lateral_t t ON t.id <> q.id ORDER BY t.v <-> q.w LIMIT 10',
+	'SELECT q.id, t.id AS n FROM lateral_q q JOIN lateral_t t USING (tenant) ORDER BY t.v <-> q.w LIMIT 10'
+	]) AS query, lateral_check(query) AS c;
+
 -- each left to scans, one after the other
 SELECT query, c.* FROM unnest(ARRAY[
 	'SELECT q.id, n.id AS n FROM lateral_q q, LATERAL (SELECT id FROM lateral_t WHERE plain = 1 ORDER BY v <-> q.w LIMIT 10) n',

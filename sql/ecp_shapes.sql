@@ -19,6 +19,8 @@ CREATE INDEX shapes_ip ON shapes_t USING ecp (v real_ip_ops);
 CREATE INDEX shapes_null ON shapes_t USING ecp (w);
 CREATE TABLE shapes_q (id int PRIMARY KEY, q real[], words text);
 INSERT INTO shapes_q SELECT i, shapes_vector(i * 77 + 5), shapes_vector(i * 77 + 5)::text FROM generate_series(1, 20) i;
+-- vectors that are no rows of the table
+CREATE TABLE shapes_r AS SELECT i AS id, ARRAY[i * 0.37, i * 0.71, 10 - i * 0.29, i * 0.53]::real[] AS q FROM generate_series(1, 20) i;
 CREATE TABLE shapes_parts (id int, v real[] NOT NULL) PARTITION BY RANGE (id);
 CREATE TABLE shapes_part1 PARTITION OF shapes_parts FOR VALUES FROM (0) TO (2500);
 CREATE TABLE shapes_part2 PARTITION OF shapes_parts FOR VALUES FROM (2500) TO (6000);
@@ -36,7 +38,7 @@ CREATE FUNCTION shapes_near(q real[], k int) RETURNS TABLE (id int) LANGUAGE sql
 	'SELECT id FROM shapes_t ORDER BY v <-> q LIMIT k';
 CREATE FUNCTION shapes_embed(words text) RETURNS real[] LANGUAGE plpgsql STABLE AS
 	'BEGIN RETURN words::real[]; END';
-VACUUM ANALYZE shapes_t, shapes_q, shapes_parts, shapes_base, shapes_heir;
+VACUUM ANALYZE shapes_t, shapes_q, shapes_r, shapes_parts, shapes_base, shapes_heir;
 
 -- where the query vector comes from
 SELECT query, s.* FROM unnest(ARRAY[
@@ -67,15 +69,32 @@ SELECT query, s.* FROM unnest(ARRAY[
 -- the LIMIT reaches the inner side of the join
 SELECT count(*) FROM (SELECT t.id FROM shapes_t t, shapes_q q WHERE q.id = 3 ORDER BY t.v <-> q.q LIMIT 7) s;
 SELECT wanted, returned FROM ecp_last_scan();
--- more than one row may come, or the table has partitions
+-- of several rows, for each of which the LIMIT is that of the query
 SELECT query, s.* FROM unnest(ARRAY[
-	'SELECT t.id FROM shapes_t t, shapes_q q WHERE q.id < 3 ORDER BY t.v <-> q.q LIMIT 10',
+	'SELECT t.id, q.id FROM shapes_t t, shapes_r q WHERE q.id < 3 ORDER BY t.v <-> q.q LIMIT 10',
+	'SELECT t.id, q.id FROM shapes_t t, shapes_r q ORDER BY t.v <-> q.q LIMIT 10 OFFSET 5',
+	'SELECT t.id, q.id FROM shapes_t t, shapes_r q WHERE q.id < 3 ORDER BY 1 - (t.v <=> q.q) DESC LIMIT (SELECT 10)',
+	'SELECT t.id, q.id FROM shapes_t t JOIN shapes_r q ON t.tenant = q.id % 7 ORDER BY t.v <-> q.q LIMIT 10',
+	'SELECT t.id, q.id FROM shapes_t t JOIN shapes_r q ON t.v <-> q.q < 2 ORDER BY t.v <-> q.q LIMIT 10',
+	'SELECT t.id, q.id FROM shapes_t t, shapes_r q WHERE q.id < 3 AND t.tenant = 3 AND t.id + q.id > 30 ORDER BY t.v <-> q.q LIMIT 10',
 	'SELECT t.id FROM shapes_t t, shapes_q q WHERE q.words = (SELECT words FROM shapes_q WHERE id = 3) ORDER BY t.v <-> q.q LIMIT 10',
-	'SELECT t.id FROM shapes_t t, (SELECT q FROM shapes_q ORDER BY id LIMIT 2) q ORDER BY t.v <-> q.q LIMIT 10',
+	'SELECT t.id FROM shapes_t t, (SELECT q FROM shapes_r ORDER BY id LIMIT 2) q ORDER BY t.v <-> q.q LIMIT 10',
+	'WITH q AS MATERIALIZED (SELECT q FROM shapes_r WHERE id < 4) SELECT id FROM shapes_t, q ORDER BY v <-> q.q LIMIT 10',
+	'WITH q AS MATERIALIZED (SELECT q FROM shapes_q WHERE id = 3) SELECT id FROM shapes_t, q ORDER BY v <-> q.q LIMIT 10',
+	'WITH q(q) AS (VALUES (''{5,5,5,5}''::real[]), (''{1,2,3,4}'')) SELECT id FROM shapes_t, q ORDER BY v <-> q.q LIMIT 10',
+	'SELECT t.id FROM shapes_t t, unnest(ARRAY[''{5,5,5,5}'', ''{1,2,3,4}'']) u(q) ORDER BY t.v <-> u.q::real[] LIMIT 10']) AS query, pg_temp.shape(query) s;
+-- the LIMIT of the query is not that of each row, or the table has partitions
+SELECT query, s.* FROM unnest(ARRAY[
+	'SELECT t.id, q.id FROM shapes_t t, shapes_r q WHERE q.id < 3 ORDER BY t.v <-> q.q, t.id LIMIT 10',
+	'SELECT t.id, q.id FROM shapes_t t, shapes_r q WHERE q.id < 3 ORDER BY t.v <-> q.q FETCH FIRST 10 ROWS WITH TIES',
+	'SELECT DISTINCT t.id, t.v <-> q.q FROM shapes_t t, shapes_r q WHERE q.id < 3 ORDER BY t.v <-> q.q LIMIT 10',
+	'SELECT t.id, generate_series(1, t.tenant) FROM shapes_t t, shapes_r q WHERE q.id < 3 ORDER BY t.v <-> q.q LIMIT 10',
+	'SELECT t.id, rank() OVER (ORDER BY t.id) FROM shapes_t t, shapes_r q WHERE q.id < 3 ORDER BY t.v <-> q.q LIMIT 10',
+	'SELECT t.id FROM shapes_t t, shapes_r q, shapes_q p WHERE q.id < 3 AND p.id = t.id ORDER BY t.v <-> q.q LIMIT 10',
+	'SELECT t.id, q.id FROM shapes_t t, shapes_r q WHERE q.id < 3 ORDER BY t.v <-> q.q LIMIT 10 FOR UPDATE OF t SKIP LOCKED',
 	'SELECT t.id FROM shapes_t t LEFT JOIN shapes_q q ON q.id = 3 ORDER BY t.v <-> q.q LIMIT 10',
 	'SELECT t.id FROM shapes_parts t, shapes_q q WHERE q.id = 3 ORDER BY t.v <-> q.q LIMIT 10',
 	'SELECT t.id FROM shapes_parts t ORDER BY t.v <-> (SELECT q FROM shapes_q WHERE id = 3) LIMIT 10',
-	'WITH q AS MATERIALIZED (SELECT q FROM shapes_q WHERE id = 3) SELECT id FROM shapes_t, q ORDER BY v <-> q.q LIMIT 10',
 	'SELECT id FROM shapes_t ORDER BY v <-> (SELECT q FROM shapes_q WHERE shapes_q.id = shapes_t.tenant) LIMIT 10']) AS query, pg_temp.shape(query) s;
 -- parameters: of a known type, of one that the operator decides, of text
 PREPARE shapes_1(real[], int) AS SELECT id FROM shapes_t ORDER BY v <-> $1 LIMIT $2;

@@ -6,6 +6,7 @@
  *	 SELECT ... FROM queries q CROSS JOIN LATERAL
  *		 (SELECT ... FROM items ORDER BY v <-> q.v LIMIT k) n
  *
+ * or such a join that ecp_path_joined.c has made of one without a subquery.
  * For core that is a nested loop with a scan for each outer row.  If nothing but the
  * vector is of the outer row, q.v or an expression of its columns, then a node on the
  * outer side that reads rows ahead (ecp_batch_node.c) lets the scans of many rows be done
@@ -33,10 +34,19 @@
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
 
+/* What of the outer row an inner side knows, and how. */
+typedef struct BatchOuter
+{
+	List	   *params;			/* PlannerParamItems, in a subquery */
+	Relids		relids;			/* columns of these, in a join */
+	bool		all;			/* the loop comes to all outer rows */
+} BatchOuter;
+
 /* The inner side of such a loop. */
 typedef struct BatchInner
 {
-	SubqueryScanPath *path;
+	PlannerInfo *root;
+	Path	   *path;			/* SubqueryScanPath or LimitPath */
 	IndexPath  *scan;			/* what it comes down to */
 	Node	   *vector;			/* of the outer row, by its columns */
 	int			k;				/* 0 = not known yet */
@@ -69,15 +79,17 @@ batch_limit(Node *node, int64 missing)
 	return DatumGetInt64(value->constvalue);
 }
 
-/* The column of the outer row that a parameter stands for, or NULL. */
+/* The column of the outer row that a node stands for, or NULL. */
 static Node *
-batch_outer_column(Node *node, List *outer_params)
+batch_outer_column(Node *node, const BatchOuter *outer)
 {
 	ListCell   *lc;
 
+	if (IsA(node, Var) && bms_is_member(((Var *) node)->varno, outer->relids))
+		return node;
 	if (!IsA(node, Param) || ((Param *) node)->paramkind != PARAM_EXEC)
 		return NULL;
-	foreach(lc, outer_params)
+	foreach(lc, outer->params)
 	{
 		const PlannerParamItem *item = lfirst_node(PlannerParamItem, lc);
 
@@ -100,13 +112,17 @@ batch_has_outer(Node *node, void *context)
 	return expression_tree_walker(node, batch_has_outer, context);
 }
 
-/* Are the conditions of a scan the index's alone, and the same for all outer rows? */
+/*
+ * Are the conditions of a scan the index's alone, and the same for all outer rows?
+ * Those of a join are of the outer row.
+ */
 static bool
-batch_conditions_fit(const IndexPath *scan, List *outer_params)
+batch_conditions_fit(const IndexPath *scan, BatchOuter *outer)
 {
 	ListCell   *lc;
 
-	if (ecp_cost_filters(scan->indexinfo, scan->indexclauses) != NIL)
+	if (ecp_cost_filters(scan->indexinfo, scan->indexclauses) != NIL ||
+		(scan->path.param_info && scan->path.param_info->ppi_clauses != NIL))
 		return false;
 	foreach(lc, scan->indexclauses)
 	{
@@ -114,7 +130,7 @@ batch_conditions_fit(const IndexPath *scan, List *outer_params)
 
 		if (clause->indexcol == 0 && clause->lossy)
 			return false;		/* a radius */
-		if (batch_has_outer((Node *) clause->indexquals, outer_params))
+		if (batch_has_outer((Node *) clause->indexquals, outer))
 			return false;
 	}
 	return true;
@@ -148,42 +164,38 @@ batch_is_inner(Node *node, void *context)
  * It may fail for rows that the loop does not come to, unless it comes to all.
  */
 static Node *
-batch_vector(const PlannerInfo *root, const IndexPath *scan, List *outer_params)
+batch_vector(const IndexPath *scan, BatchOuter *outer)
 {
 	const OpExpr *order = linitial(scan->indexorderbys);
 	Node	   *vector;
 
-	if (!IsA(order, OpExpr) || !batch_has_outer(lsecond(order->args), outer_params))
+	if (!IsA(order, OpExpr) || !batch_has_outer(lsecond(order->args), outer))
 		return NULL;
-	vector = batch_outer_mutator(lsecond(order->args), outer_params);
+	vector = batch_outer_mutator(lsecond(order->args), outer);
 	while (IsA(vector, RelabelType))
 		vector = (Node *) ((RelabelType *) vector)->arg;
-	if (!IsA(vector, Var) && (root->tuple_fraction > 0 || batch_is_inner(vector, NULL)))
+	if (!IsA(vector, Var) && (!outer->all || batch_is_inner(vector, NULL)))
 		return NULL;
 	return vector;
 }
 
-/* Is a path of the subquery one that batches answer? */
+/* Is it a scan below a LIMIT that batches answer? */
 static bool
-batch_match(const PlannerInfo *root, RelOptInfo *inner, Path *path, BatchInner *match)
+batch_match(PlannerInfo *root, Path *path, LimitPath *limit, BatchOuter *outer,
+			BatchInner *match)
 {
-	const LimitPath *limit;
-	Path	   *scan;
+	Path	   *scan = batch_below(limit->subpath);
 	int64		offset;
 	int64		count;
 
-	if (!IsA(path, SubqueryScanPath))
-		return false;
-	match->path = (SubqueryScanPath *) path;
-	limit = (const LimitPath *) batch_below(match->path->subpath);
-	if (!IsA(limit, LimitPath) || limit->limitOption != LIMIT_OPTION_COUNT)
-		return false;
-	scan = batch_below(limit->subpath);
+	match->root = root;
+	match->path = path;
 	match->scan = (IndexPath *) scan;
-	if (!ecp_match_is_scan(scan) || scan->pathtype != T_IndexScan ||
-		scan->param_info != NULL ||
+	if (limit->limitOption != LIMIT_OPTION_COUNT ||
+		!ecp_match_is_scan(scan) || scan->pathtype != T_IndexScan ||
+		!bms_equal(PATH_REQ_OUTER(scan), outer->relids) ||
 		list_length(match->scan->indexorderbys) != 1 ||
-		!batch_conditions_fit(match->scan, inner->subplan_params))
+		!batch_conditions_fit(match->scan, outer))
 		return false;
 
 	offset = batch_limit(limit->limitOffset, 0);
@@ -193,8 +205,23 @@ batch_match(const PlannerInfo *root, RelOptInfo *inner, Path *path, BatchInner *
 	match->k = count > 0 && (offset > 0 || limit->limitOffset == NULL) ?
 		offset + count : 0;
 	match->k_estimate = match->k > 0 ? match->k : limit->path.rows;
-	match->vector = batch_vector(root, match->scan, inner->subplan_params);
+	match->vector = batch_vector(match->scan, outer);
 	return match->vector != NULL;
+}
+
+/* Is a path of the subquery one that batches answer? */
+static bool
+batch_match_subquery(const PlannerInfo *root, RelOptInfo *inner, Path *path,
+					 BatchInner *match)
+{
+	BatchOuter	outer = {inner->subplan_params, NULL, root->tuple_fraction <= 0};
+	Path	   *limit;
+
+	if (!IsA(path, SubqueryScanPath))
+		return false;
+	limit = batch_below(((SubqueryScanPath *) path)->subpath);
+	return IsA(limit, LimitPath) &&
+		batch_match(inner->subroot, path, (LimitPath *) limit, &outer, match);
 }
 
 /* ---- paths and the plan ---- */
@@ -215,7 +242,7 @@ static const CustomPathMethods batch_path_methods = {
 
 /* The outer path with its rows read ahead, and the costs of the searches; or NULL. */
 static Path *
-batch_outer_path(Path *outer, RelOptInfo *inner, const BatchInner *match)
+batch_outer_path(Path *outer, const BatchInner *match)
 {
 	CustomPath *path;
 	double		rows = Max(outer->rows, 1);
@@ -225,7 +252,7 @@ batch_outer_path(Path *outer, RelOptInfo *inner, const BatchInner *match)
 	Cost		search;
 	Cost		setup;
 
-	if (!ecp_cost_batch(inner->subroot, match->scan, batch, &search, &setup))
+	if (!ecp_cost_batch(match->root, match->scan, batch, &search, &setup))
 		return NULL;
 	path = makeNode(CustomPath);
 	path->path = *outer;
@@ -249,14 +276,14 @@ batch_outer_path(Path *outer, RelOptInfo *inner, const BatchInner *match)
 static Path *
 batch_inner_path(const BatchInner *match)
 {
-	SubqueryScanPath *path = makeNode(SubqueryScanPath);
+	Size		size = IsA(match->path, LimitPath) ? sizeof(LimitPath) :
+		sizeof(SubqueryScanPath);
+	Path	   *path = memcpy(palloc(size), match->path, size);
 	Cost		search = match->scan->path.startup_cost;
 
-	*path = *match->path;
-	path->path.startup_cost = Max(path->path.startup_cost - search, 0);
-	path->path.total_cost = Max(path->path.total_cost - search,
-								path->path.startup_cost);
-	return (Path *) path;
+	path->startup_cost = Max(path->startup_cost - search, 0);
+	path->total_cost = Max(path->total_cost - search, path->startup_cost);
+	return path;
 }
 
 static void
@@ -267,7 +294,7 @@ batch_add_path(const EcpJoin *join, Path *outer, const BatchInner *match)
 	if (outer->rows < ECP_BATCH_ROWS_MIN || !bms_is_empty(PATH_REQ_OUTER(outer)) ||
 		list_difference(pull_var_clause(match->vector, 0), outer->pathtarget->exprs) != NIL)
 		return;
-	path = batch_outer_path(outer, join->inner, match);
+	path = batch_outer_path(outer, match);
 	if (path != NULL)
 		ecp_path_add_loop(join, path, batch_inner_path(match),
 						  build_join_pathkeys(join->root, join->rel, join->type,
@@ -292,20 +319,28 @@ batch_outer_fits(RelOptInfo *outer, RelOptInfo *inner)
 	return true;
 }
 
+/* May rows of the outer side be read ahead, if the query has such a loop? */
+static bool
+batch_is_allowed(const EcpJoin *join)
+{
+	const PlannerInfo *root = join->root;
+
+	return ecp_enable_batch_join && ecp_max_ms <= 0 && enable_nestloop &&
+		(join->type == JOIN_INNER || join->type == JOIN_LEFT) &&
+		root->rowMarks == NIL &&
+		(root->parse->commandType == CMD_SELECT ||
+		 root->parse->commandType == CMD_INSERT) &&
+		!contain_volatile_functions((Node *) root->parse);
+}
+
 void
 ecp_path_batch_add(const EcpJoin *join)
 {
-	const PlannerInfo *root = join->root;
 	RelOptInfo *outer = join->outer;
 	RelOptInfo *inner = join->inner;
 	ListCell   *lc;
 
-	if (!ecp_enable_batch_join || ecp_max_ms > 0 || !enable_nestloop ||
-		(join->type != JOIN_INNER && join->type != JOIN_LEFT) ||
-		!batch_outer_fits(outer, inner) || root->rowMarks != NIL ||
-		(root->parse->commandType != CMD_SELECT &&
-		 root->parse->commandType != CMD_INSERT) ||
-		contain_volatile_functions((Node *) root->parse))
+	if (!batch_outer_fits(outer, inner) || !batch_is_allowed(join))
 		return;
 	foreach(lc, inner->pathlist)
 	{
@@ -313,9 +348,20 @@ ecp_path_batch_add(const EcpJoin *join)
 		ListCell   *lc2;
 
 		if (!bms_is_subset(PATH_REQ_OUTER((Path *) lfirst(lc)), outer->relids) ||
-			!batch_match(root, inner, lfirst(lc), &match))
+			!batch_match_subquery(join->root, inner, lfirst(lc), &match))
 			continue;
 		foreach(lc2, outer->pathlist)
 			batch_add_path(join, lfirst(lc2), &match);
 	}
+}
+
+void
+ecp_path_batch_add_limit(const EcpJoin *join, LimitPath *inner)
+{
+	BatchOuter	outer = {NIL, join->outer->relids, true};
+	BatchInner	match;
+
+	if (batch_is_allowed(join) &&
+		batch_match(join->root, (Path *) inner, inner, &outer, &match))
+		batch_add_path(join, join->outer->cheapest_total_path, &match);
 }

@@ -191,6 +191,9 @@ extern void ecp_path_add_loop(const EcpJoin *join, Path *outer, Path *inner, Lis
 /* ecp_path_batch.c */
 extern void ecp_path_batch_add(const EcpJoin *join);
 
+/* The same for the LIMIT above a scan that ecp_path_joined.c has made. */
+extern void ecp_path_batch_add_limit(const EcpJoin *join, LimitPath *inner);
+
 /* ecp_path_list.c */
 extern void ecp_path_list_init(void);
 extern void ecp_path_list_add(const EcpJoin *join);
