@@ -34,6 +34,7 @@ CREATE INDEX ON shapes_base USING ecp (v);
 CREATE INDEX ON shapes_heir USING ecp (v);
 CREATE VIEW shapes_view AS SELECT id, tenant, v FROM shapes_t WHERE tenant > 1;
 CREATE VIEW shapes_barrier WITH (security_barrier) AS SELECT id, tenant, v FROM shapes_t WHERE tenant > 1;
+CREATE VIEW shapes_groups AS SELECT id, doc, v FROM shapes_t WHERE tenant > 1;
 CREATE FUNCTION shapes_near(q real[], k int) RETURNS TABLE (id int) LANGUAGE sql STABLE AS
 	'SELECT id FROM shapes_t ORDER BY v <-> q LIMIT k';
 CREATE FUNCTION shapes_embed(words text) RETURNS real[] LANGUAGE plpgsql STABLE AS
@@ -96,6 +97,37 @@ SELECT query, s.* FROM unnest(ARRAY[
 	'SELECT t.id FROM shapes_parts t, shapes_q q WHERE q.id = 3 ORDER BY t.v <-> q.q LIMIT 10',
 	'SELECT t.id FROM shapes_parts t ORDER BY t.v <-> (SELECT q FROM shapes_q WHERE id = 3) LIMIT 10',
 	'SELECT id FROM shapes_t ORDER BY v <-> (SELECT q FROM shapes_q WHERE shapes_q.id = shapes_t.tenant) LIMIT 10']) AS query, pg_temp.shape(query) s;
+-- the nearest of which each group has a few: rows are numbered as they come
+SELECT query, s.* FROM unnest(ARRAY[
+	'SELECT id, d FROM (SELECT id, v <-> ''{5,5,5,5}'' AS d, row_number() OVER (PARTITION BY doc ORDER BY v <-> ''{5,5,5,5}'') AS r FROM shapes_t) s WHERE r = 1 ORDER BY d LIMIT 10',
+	'SELECT * FROM (SELECT id, v <-> ''{5,5,5,5}'' AS d, row_number() OVER (PARTITION BY tenant ORDER BY v <-> ''{5,5,5,5}'') AS r FROM shapes_t) s WHERE r <= 2 ORDER BY d LIMIT 12',
+	'SELECT * FROM (SELECT id, v <-> ''{5,5,5,5}'' AS d, 3 + row_number() OVER w AS r, 2 * row_number() OVER w AS s FROM shapes_t WINDOW w AS (PARTITION BY tenant ORDER BY v <-> ''{5,5,5,5}'')) s WHERE r < 6 ORDER BY d LIMIT 12',
+	'SELECT * FROM (SELECT id, doc % 5 AS g, 1 - (v <=> ''{5,5,5,5}'') AS s, row_number() OVER (PARTITION BY nullif(doc % 5, 2) ORDER BY 1 - (v <=> ''{5,5,5,5}'') DESC) AS r FROM shapes_t WHERE tenant > 1) s WHERE r < 4 AND id > 7 ORDER BY s DESC LIMIT 12 OFFSET 2',
+	'SELECT * FROM (SELECT id, v <-> ''{5,5,5,5}'' AS d, row_number() OVER (PARTITION BY doc::text || ''x'' ORDER BY v <-> ''{5,5,5,5}'') AS r FROM shapes_t) s ORDER BY d, id LIMIT 10',
+	'WITH s AS (SELECT *, v <-> ''{5,5,5,5}'' AS d, row_number() OVER (PARTITION BY doc ORDER BY v <-> ''{5,5,5,5}'') AS r FROM shapes_groups) SELECT id, r FROM s WHERE r < 3 ORDER BY d LIMIT 10',
+	'SELECT q.id, n.id, n.r FROM shapes_q q, LATERAL (SELECT * FROM (SELECT id, v <-> q.q AS d, row_number() OVER (PARTITION BY tenant ORDER BY v <-> q.q) AS r FROM shapes_t) s WHERE r = 1 ORDER BY d LIMIT 3) n ORDER BY 1, 2']) AS query, pg_temp.shape(query) s;
+CREATE FUNCTION pg_temp.shape_nodes(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+	RETURN QUERY SELECT concat_ws(' ', node ->> 'Node Type', node ->> 'Custom Plan Provider')
+	FROM jsonb_path_query(plan, 'strict $.**') node WHERE jsonb_typeof(node) = 'object' AND node ? 'Node Type';
+END $$;
+SELECT pg_temp.shape_nodes('SELECT * FROM (SELECT id, v <-> ''{5,5,5,5}'' AS d, row_number() OVER (PARTITION BY tenant ORDER BY v <-> ''{5,5,5,5}'') AS r FROM shapes_t) s WHERE r = 1 ORDER BY d LIMIT 5');
+SELECT count(*) FROM (SELECT * FROM (SELECT id, v <-> '{5,5,5,5}' AS d, row_number() OVER (PARTITION BY tenant ORDER BY v <-> '{5,5,5,5}') AS r FROM shapes_t) s WHERE r = 1 ORDER BY d LIMIT 5) n;
+SELECT wanted, returned FROM ecp_last_scan();
+-- all rows are wanted, or not by these numbers in this order alone
+SELECT query, s.* FROM unnest(ARRAY[
+	'SELECT * FROM (SELECT id, v <-> ''{5,5,5,5}'' AS d, row_number() OVER (PARTITION BY doc ORDER BY v <-> ''{5,5,5,5}'') AS r FROM shapes_t) s WHERE r = 1 ORDER BY d',
+	'SELECT * FROM (SELECT id, v <-> ''{5,5,5,5}'' AS d, row_number() OVER (PARTITION BY doc ORDER BY v <-> ''{5,5,5,5}'') AS r FROM shapes_t) s WHERE r = 1 ORDER BY id LIMIT 10',
+	'SELECT * FROM (SELECT id, v <-> ''{5,5,5,5}'' AS d, row_number() OVER (PARTITION BY doc ORDER BY v <-> ''{5,5,5,5}'') AS r FROM shapes_t) s WHERE r = 1 ORDER BY d DESC LIMIT 10',
+	'SELECT * FROM (SELECT id, v <-> ''{5,5,5,5}'' AS d, row_number() OVER (PARTITION BY doc ORDER BY v <-> ''{5,5,5,6}'') AS r FROM shapes_t) s WHERE r = 1 ORDER BY d LIMIT 10',
+	'SELECT * FROM (SELECT id, v <-> ''{5,5,5,5}'' AS d, rank() OVER (PARTITION BY doc ORDER BY v <-> ''{5,5,5,5}'') AS r FROM shapes_t) s WHERE r = 1 ORDER BY d LIMIT 10',
+	'SELECT * FROM (SELECT id, v <-> ''{5,5,5,5}'' AS d, row_number() OVER (PARTITION BY doc, tenant ORDER BY v <-> ''{5,5,5,5}'') AS r FROM shapes_t) s WHERE r = 1 ORDER BY d LIMIT 10',
+	'SELECT s.* FROM (SELECT id, v <-> ''{5,5,5,5}'' AS d, row_number() OVER (PARTITION BY doc ORDER BY v <-> ''{5,5,5,5}'') AS r FROM shapes_t) s JOIN shapes_q q USING (id) WHERE r = 1 ORDER BY d LIMIT 10',
+	'SELECT count(*) FROM (SELECT id, v <-> ''{5,5,5,5}'' AS d, row_number() OVER (PARTITION BY doc ORDER BY v <-> ''{5,5,5,5}'') AS r FROM shapes_t) s WHERE r = 1 GROUP BY d ORDER BY d LIMIT 10',
+	'SELECT * FROM (SELECT id, v <-> ''{5,5,5,5}'' AS d, row_number() OVER (PARTITION BY doc ORDER BY v <-> ''{5,5,5,5}'') AS r FROM shapes_t LIMIT 100) s WHERE r = 1 ORDER BY d LIMIT 10']) AS query, pg_temp.shape(query) s;
 -- parameters: of a known type, of one that the operator decides, of text
 PREPARE shapes_1(real[], int) AS SELECT id FROM shapes_t ORDER BY v <-> $1 LIMIT $2;
 PREPARE shapes_2 AS SELECT id FROM shapes_t ORDER BY v <-> $1 LIMIT 5;
@@ -265,5 +297,5 @@ SELECT query, s.* FROM unnest(ARRAY[
 	'SELECT t.tenant, n.id FROM generate_series(0, 6) t(tenant), LATERAL (SELECT id FROM shapes_t s WHERE s.tenant = t.tenant ORDER BY v <-> ''{5,5,5,5}'' LIMIT 2) n ORDER BY t.tenant, n.id'])
 	AS query, pg_temp.shape(query) s;
 
-DROP TABLE shapes_t, shapes_q, shapes_parts, shapes_base, shapes_heir CASCADE;
+DROP TABLE shapes_t, shapes_q, shapes_r, shapes_parts, shapes_base, shapes_heir CASCADE;
 DROP FUNCTION shapes_vector, shapes_near, shapes_embed, shapes_variable;

@@ -153,6 +153,13 @@ typedef struct EquivalenceMemberIterator
 #define ecp_column_is_not_null(rel, attno, relid, catalog)	catalog(relid, attno)
 #endif
 
+/* 17: what the query around a window function asks of it is with the path */
+#if PG_VERSION_NUM >= 170000
+#define ecp_window_path_conditions(path)	((path)->runCondition)
+#else
+#define ecp_window_path_conditions(path)	((path)->winclause->runCondition)
+#endif
+
 /* 19: a nested loop is allowed by a mask */
 #if PG_VERSION_NUM >= 190000
 #define ecp_initial_cost_nestloop(root, workspace, type, outer, inner, extra) \

@@ -71,11 +71,11 @@ group_equal(EcpRowGroups *groups, const GroupKey *a, const GroupKey *b)
 #include "lib/simplehash.h"
 
 void
-ecp_group_init(EcpRowGroups *groups, Relation heap, const char *column)
+ecp_group_init(EcpRowGroups *groups, EcpUserColumn column)
 {
 	TypeCacheEntry *type;
 
-	ecp_user_table_column(heap, column, &groups->column);
+	groups->column = column;
 	type = lookup_type_cache(groups->column.type, TYPECACHE_EQ_OPR_FINFO |
 							 TYPECACHE_HASH_PROC_FINFO);
 	if (!OidIsValid(type->eq_opr_finfo.fn_oid))

@@ -124,7 +124,7 @@ typedef struct EcpRowGroups
 	MemoryContext row_context;	/* of one row */
 } EcpRowGroups;
 
-extern void ecp_group_init(EcpRowGroups *groups, Relation heap, const char *column);
+extern void ecp_group_init(EcpRowGroups *groups, EcpUserColumn column);
 
 /*
  * The number of the group of the row in a slot, which is added if it has not been met.

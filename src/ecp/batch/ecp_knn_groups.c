@@ -79,7 +79,10 @@ typedef struct KnnGroups
 static void
 groups_init(KnnGroups *groups, Relation heap, const char *name)
 {
-	ecp_group_init(&groups->groups, heap, name);
+	EcpUserColumn column;
+
+	ecp_user_table_column(heap, name, &column);
+	ecp_group_init(&groups->groups, column);
 	groups->room = GROUPS_FIRST;
 	groups->nearest = palloc_array(KnnGroup, groups->room);
 	groups->slot = table_slot_create(heap, NULL);

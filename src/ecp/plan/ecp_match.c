@@ -50,8 +50,11 @@
 #include "optimizer/paths.h"
 #include "optimizer/plancat.h"
 #include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
@@ -310,6 +313,91 @@ match_not_null(const EcpMatch *match)
 }
 
 /*
+ * Is the last of the orders of a window the one that the query around it has alone, by
+ * a column of this query?
+ */
+static bool
+match_is_outer_order(const PlannerInfo *root, const WindowClause *window)
+{
+	const PlannerInfo *outer = root->parent_root;
+	const PathKey *key = llast_node(PathKey, root->window_pathkeys);
+	const PathKey *wanted = linitial_node(PathKey, outer->query_pathkeys);
+	const Node *order = get_sortgroupclause_expr(linitial(window->orderClause),
+												 root->processed_tlist);
+	ListCell   *lc;
+
+	if (wanted->pk_opfamily != key->pk_opfamily ||
+		ecp_pathkey_is_ascending(wanted) != ecp_pathkey_is_ascending(key) ||
+		wanted->pk_nulls_first != key->pk_nulls_first)
+		return false;
+	foreach(lc, wanted->pk_eclass->ec_members)
+	{
+		const Var  *var = (const Var *) lfirst_node(EquivalenceMember, lc)->em_expr;
+
+		if (IsA(var, Var) && var->varattno > 0 && var->varlevelsup == 0 &&
+			outer->simple_rte_array[var->varno]->rtekind == RTE_SUBQUERY &&
+			equal(get_tle_by_resno(root->processed_tlist, var->varattno)->expr, order))
+			return true;
+	}
+	return false;
+}
+
+/* Is the query, of the one table, its rows and their numbers in groups by one column? */
+static bool
+match_is_numbered(const PlannerInfo *root)
+{
+	const Query *parse = root->parse;
+	const WindowClause *window = parse->windowClause == NIL ? NULL :
+		linitial_node(WindowClause, parse->windowClause);
+	ListCell   *lc;
+
+	if (window == NULL || list_length(parse->windowClause) != 1 ||
+		list_length(window->partitionClause) != 1 ||
+		list_length(window->orderClause) != 1 ||
+		list_length(root->window_pathkeys) != 2 || parse->hasAggs ||
+		parse->groupClause != NIL || parse->groupingSets != NIL ||
+		parse->distinctClause != NIL || parse->sortClause != NIL ||
+		parse->limitCount != NULL || parse->limitOffset != NULL ||
+		parse->hasTargetSRFs || bms_membership(root->all_baserels) != BMS_SINGLETON)
+		return false;
+	foreach(lc, pull_var_clause((Node *) root->processed_tlist, PVC_INCLUDE_WINDOWFUNCS |
+								PVC_INCLUDE_PLACEHOLDERS))
+	{
+		const WindowFunc *function = lfirst(lc);
+
+		if (IsA(function, WindowFunc) &&
+			(function->winfnoid != F_ROW_NUMBER || function->aggfilter != NULL))
+			return false;
+	}
+	return true;
+}
+
+const WindowClause *
+ecp_match_numbered(const PlannerInfo *root)
+{
+	const PlannerInfo *outer = root->parent_root;
+	const WindowClause *window;
+
+	if (outer == NULL || !match_is_numbered(root) || outer->parse->limitCount == NULL ||
+		outer->parse->hasAggs || outer->parse->groupClause != NIL ||
+		outer->parse->groupingSets != NIL || outer->parse->hasWindowFuncs ||
+		outer->parse->distinctClause != NIL || outer->query_pathkeys == NIL ||
+		bms_membership(outer->all_baserels) != BMS_SINGLETON)
+		return NULL;
+	window = linitial_node(WindowClause, root->parse->windowClause);
+	return match_is_outer_order(root, window) ? window : NULL;
+}
+
+PathKey *
+ecp_match_key(const PlannerInfo *root)
+{
+	if (root->query_pathkeys == NIL)
+		return NULL;
+	return ecp_match_numbered(root) == NULL ? linitial_node(PathKey, root->query_pathkeys) :
+		llast_node(PathKey, root->window_pathkeys);
+}
+
+/*
  * Is what belongs to these tables an order of ours: of our rows, or, for one row of
  * others, of ours and these?
  */
@@ -338,10 +426,8 @@ match_order(EcpMatch *match)
 	EquivalenceMemberIterator it;
 	EquivalenceMember *member;
 
-	if (match->root->query_pathkeys == NIL)
-		return;
-	key = linitial_node(PathKey, match->root->query_pathkeys);
-	if (key->pk_eclass->ec_has_volatile)
+	key = ecp_match_key(match->root);
+	if (key == NULL || key->pk_eclass->ec_has_volatile)
 		return;
 	setup_eclass_member_iterator(&it, key->pk_eclass, match->rel->relids);
 	while ((member = eclass_member_iterator_next(&it)) != NULL)
@@ -693,7 +779,8 @@ match_index(EcpMatch *match)
 {
 	Assert(ecp_match_is_ours(match->index) && match->index->nkeycolumns >= 1);
 	match_order(match);
-	match->nearest = match->order && match_wants_nearest(match->root);
+	match->nearest = match->order && (match_wants_nearest(match->root) ||
+									  ecp_match_numbered(match->root) != NULL);
 	match_clauses(match);
 	match->loses_rows = match_loses_rows(match);
 	match->usable = !match->all_within ||

@@ -43,12 +43,6 @@ static join_search_hook_type path_previous_join_hook;
 static create_upper_paths_hook_type path_previous_upper_hook;
 
 /*
- * Added to the cost of a path that drops rows of the query: more than other
- * paths cost, but less than what is switched off (disable_cost).
- */
-#define PATH_COST_UNWANTED		5.0e9
-
-/*
  * Are all columns of the table that the query needs in the index?  As in core's
  * check_index_only().
  */
@@ -84,10 +78,9 @@ path_add_index(const EcpMatch *match)
 									 path_is_index_only(match));
 
 	if (match->loses_rows)
-	{
-		path->startup_cost += PATH_COST_UNWANTED;
-		path->total_cost += PATH_COST_UNWANTED;
-	}
+		path->startup_cost += ECP_COST_UNWANTED;
+	if (match->loses_rows || ecp_match_numbered(match->root) != NULL)
+		path->total_cost += ECP_COST_UNWANTED;
 	add_path(match->rel, path);
 }
 
@@ -372,8 +365,8 @@ path_charge_unlisted(PlannerInfo *root, List *paths)
 			path->startup_cost + share * (path->total_cost - path->startup_cost) <
 			list->total_cost)
 			continue;
-		path->startup_cost += PATH_COST_UNWANTED;
-		path->total_cost += PATH_COST_UNWANTED;
+		path->startup_cost += ECP_COST_UNWANTED;
+		path->total_cost += ECP_COST_UNWANTED;
 	}
 }
 
@@ -510,6 +503,8 @@ path_upper_hook(PlannerInfo *root, UpperRelationKind stage,
 
 	if (path_previous_upper_hook)
 		path_previous_upper_hook(root, stage, input_rel, output_rel, extra);
+	if (stage == UPPERREL_WINDOW)
+		ecp_path_number_add(root, input_rel, output_rel);
 	if (stage != UPPERREL_FINAL || !path_match_junk(root, &junk))
 		return;
 	foreach(lc, output_rel->pathlist)
@@ -543,5 +538,6 @@ ecp_path_init(void)
 	path_previous_upper_hook = create_upper_paths_hook;
 	create_upper_paths_hook = path_upper_hook;
 	ecp_path_list_init();
+	ecp_path_number_init();
 	ecp_batch_node_init();
 }

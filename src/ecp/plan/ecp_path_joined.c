@@ -122,7 +122,7 @@ ecp_path_scan(const EcpMatch *match, List *clauses, Relids outer, bool index_onl
 	{
 		orders = list_make1(match->order);
 		order_columns = list_make1_int(0);
-		pathkeys = list_make1(linitial(match->root->query_pathkeys));
+		pathkeys = list_make1(ecp_match_key(match->root));
 	}
 	path = create_index_path(match->root, match->index, clauses, orders,
 							 order_columns, pathkeys, ForwardScanDirection,

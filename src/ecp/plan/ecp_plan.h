@@ -66,6 +66,22 @@ extern List *ecp_match_joined(PlannerInfo *root, RelOptInfo *rel, Relids outer,
 extern List *ecp_match_best(List *matches, bool nearest);
 
 /*
+ * The window of a query for the nearest rows of which each group has a few, or NULL:
+ *
+ *	 SELECT ... FROM (SELECT ..., row_number() OVER (PARTITION BY g ORDER BY v <-> q)
+ *		 FROM items) s WHERE ... ORDER BY what is v <-> q LIMIT ...
+ *
+ * "root" is that of the inner query.
+ */
+extern const WindowClause *ecp_match_numbered(const PlannerInfo *root);
+
+/*
+ * Of the query's order, what may be a distance, or NULL: the first, or, with such a
+ * window, the last.
+ */
+extern PathKey *ecp_match_key(const PlannerInfo *root);
+
+/*
  * ecp_condition.c: conditions on key columns that are no "column operator value".
  */
 
@@ -164,6 +180,12 @@ extern double ecp_radius_share(const EcpMatch *match);
 
 extern void ecp_path_init(void);
 
+/*
+ * Added to the cost of a path that drops rows of the query: more than other
+ * paths cost, but less than what is switched off (disable_cost).
+ */
+#define ECP_COST_UNWANTED		5.0e9
+
 /* ecp_path_joined.c: scans, and nested loops with one as their inner side */
 
 /* The arguments of set_join_pathlist_hook. */
@@ -198,5 +220,9 @@ extern void ecp_path_batch_add_limit(const EcpJoin *join, LimitPath *inner);
 extern void ecp_path_list_init(void);
 extern void ecp_path_list_add(const EcpJoin *join);
 extern const Path *ecp_path_list_of(const Path *path);
+
+/* ecp_path_number.c */
+extern void ecp_path_number_init(void);
+extern void ecp_path_number_add(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output);
 
 #endif							/* ECP_PLAN_H */

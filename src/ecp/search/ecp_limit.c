@@ -25,6 +25,7 @@
 #include "lib/ilist.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
+#include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/memutils.h"
@@ -64,6 +65,8 @@ typedef struct LimitBetween
  * which scans are likely to start.
  */
 static dlist_head limit_notes = DLIST_STATIC_INIT(limit_notes);
+
+const CustomExecMethods *ecp_limit_numbers;
 
 static ExecutorStart_hook_type limit_previous_hook;
 
@@ -220,6 +223,12 @@ limit_descend(LimitWalk *walk, PlanState *node, LimitBetween between)
 		case T_IncrementalSortState:
 		case T_WindowAggState:
 			between.collected = true;
+			between.filtered |= node->plan->qual != NIL;
+			limit_descend(walk, outerPlanState(node), between);
+			break;
+		case T_CustomScanState:
+			if (castNode(CustomScanState, node)->methods != ecp_limit_numbers)
+				break;
 			between.filtered |= node->plan->qual != NIL;
 			limit_descend(walk, outerPlanState(node), between);
 			break;

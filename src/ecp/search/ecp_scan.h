@@ -88,6 +88,9 @@ typedef bool (*EcpScanAnswerer) (IndexScanDesc scan, const EcpScanLimit *limit,
 								 Datum query, EcpScanAnswer *answer);
 extern EcpScanAnswerer ecp_scan_answerer;
 
+/* A node that returns each row that it gets; set by whoever has it. */
+extern const struct CustomExecMethods *ecp_limit_numbers;
+
 extern const char *ecp_scan_stop_name(EcpSearchStop stop);
 extern void ecp_scan_totals(IndexScanDesc scan, EcpSearchStats *totals);
 
