@@ -297,5 +297,15 @@ SELECT query, s.* FROM unnest(ARRAY[
 	'SELECT t.tenant, n.id FROM generate_series(0, 6) t(tenant), LATERAL (SELECT id FROM shapes_t s WHERE s.tenant = t.tenant ORDER BY v <-> ''{5,5,5,5}'' LIMIT 2) n ORDER BY t.tenant, n.id'])
 	AS query, pg_temp.shape(query) s;
 
+-- all within a radius: approximately if that is allowed, at the planner's choice
+SET ecp.approximate_radius = on;
+SELECT query, s.* FROM unnest(ARRAY[
+	'SELECT count(*) FROM shapes_t WHERE 1 - (v <=> ''{5,5,5,5}'') > 0.995',
+	'SELECT id, 1 - (w <-> ''{5,5,5,5}'') AS s FROM shapes_t WHERE 1 - (w <-> ''{5,5,5,5}'') >= -1.5 ORDER BY s DESC',
+	'SELECT q.id, t.id FROM shapes_r q, LATERAL (SELECT id FROM shapes_t WHERE 1 - (v <=> q.q) > 0.999 OFFSET 0) t ORDER BY 1, 2',
+	'SELECT count(*) FROM shapes_t WHERE 1 - (v <=> ''{5,5,5,5}'') > 0.2']) AS query, pg_temp.shape(query) s;
+RESET ecp.approximate_radius;
+SELECT s.* FROM pg_temp.shape('SELECT id FROM shapes_t WHERE 1 - (v <=> ''{5,5,5,5}'') > 0.995 ORDER BY id') s;
+
 DROP TABLE shapes_t, shapes_q, shapes_r, shapes_parts, shapes_base, shapes_heir CASCADE;
 DROP FUNCTION shapes_vector, shapes_near, shapes_embed, shapes_variable;
