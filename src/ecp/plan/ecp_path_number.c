@@ -25,6 +25,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "catalog/pg_type_d.h"
 #include "commands/explain.h"
 #ifdef ECP_HAVE_EXPLAIN_HOOK
 #include "commands/explain_format.h"
@@ -85,7 +86,7 @@ number_row(NumberState *number, TupleTableSlot *slot)
 	return ++number->counts[group];
 }
 
-/* The child's row with its number, in each column behind the child's. */
+/* The child's row, and its number behind it. */
 static TupleTableSlot *
 number_next(ScanState *ss)
 {
@@ -93,7 +94,6 @@ number_next(ScanState *ss)
 	TupleTableSlot *row = ExecProcNode(outerPlanState(ss));
 	TupleTableSlot *result = ExecClearTuple(ss->ss_ScanTupleSlot);
 	int			ncolumns;
-	Datum		value;
 
 	if (TupIsNull(row))
 		return result;
@@ -101,12 +101,8 @@ number_next(ScanState *ss)
 	ncolumns = row->tts_tupleDescriptor->natts;
 	memcpy(result->tts_values, row->tts_values, ncolumns * sizeof(Datum));
 	memcpy(result->tts_isnull, row->tts_isnull, ncolumns * sizeof(bool));
-	value = Int64GetDatum(number_row(number, row));
-	for (int i = ncolumns; i < result->tts_tupleDescriptor->natts; i++)
-	{
-		result->tts_values[i] = value;
-		result->tts_isnull[i] = false;
-	}
+	result->tts_values[ncolumns] = Int64GetDatum(number_row(number, row));
+	result->tts_isnull[ncolumns] = false;
 	return ExecStoreVirtualTuple(result);
 }
 
@@ -191,6 +187,21 @@ static const CustomScanMethods number_methods = {
 
 /* ---- paths and the plan ---- */
 
+/*
+ * Put a plain call in the place of the window function: EXPLAIN looks for the window of
+ * one in a node of core.
+ */
+static Node *
+number_mutator(Node *node, void *context)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, WindowFunc))
+		return (Node *) makeFuncExpr(((WindowFunc *) node)->winfnoid, INT8OID, NIL,
+									 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+	return expression_tree_mutator(node, number_mutator, context);
+}
+
 static Plan *
 number_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 			List *clauses, List *plans)
@@ -199,19 +210,16 @@ number_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 	Node	   *group = linitial(path->custom_private);
 	TargetEntry *entry = tlist_member((Expr *) group, child->targetlist);
 	CustomScan *plan = makeNode(CustomScan);
-	ListCell   *lc;
 
 	if (entry == NULL)
 		elog(ERROR, "column of groups not found in the plan of their rows");
-	plan->scan.plan.targetlist = tlist;
+	plan->scan.plan.targetlist = (List *) number_mutator((Node *) tlist, NULL);
 	plan->scan.plan.lefttree = child;
-	plan->scan.plan.qual = lthird(path->custom_private);
-	plan->custom_scan_tlist = copyObject(child->targetlist);
-	foreach(lc, lsecond_node(List, path->custom_private))
-		plan->custom_scan_tlist =
-			lappend(plan->custom_scan_tlist,
-					makeTargetEntry((Expr *) copyObject(lfirst(lc)),
-									list_length(plan->custom_scan_tlist) + 1, NULL, false));
+	plan->scan.plan.qual = (List *) number_mutator(lsecond(path->custom_private), NULL);
+	plan->custom_scan_tlist =
+		lappend(copyObject(child->targetlist),
+				makeTargetEntry((Expr *) number_mutator(lthird(path->custom_private), NULL),
+								list_length(child->targetlist) + 1, NULL, false));
 	plan->custom_private = list_make1_int(entry->resno);
 	plan->methods = &number_methods;
 	return (Plan *) plan;
@@ -231,15 +239,17 @@ number_path(PlannerInfo *root, RelOptInfo *rel, Path *child, const WindowAggPath
 {
 	CustomPath *path = makeNode(CustomPath);
 	PathTarget *target = root->upper_targets[UPPERREL_WINDOW];
-	List	   *numbers = NIL;
+	Node	   *number = NULL;
 	ListCell   *lc;
 
+	/* all are the same function of the same window */
 	foreach(lc, pull_var_clause((Node *) target->exprs, PVC_INCLUDE_WINDOWFUNCS |
 								PVC_INCLUDE_PLACEHOLDERS))
 	{
 		if (IsA(lfirst(lc), WindowFunc))
-			numbers = list_append_unique(numbers, lfirst(lc));
+			number = lfirst(lc);
 	}
+	Assert(number != NULL);
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = rel;
 	path->path.pathtarget = target;
@@ -248,12 +258,11 @@ number_path(PlannerInfo *root, RelOptInfo *rel, Path *child, const WindowAggPath
 	path->path.total_cost = child->total_cost - ECP_COST_UNWANTED +
 		child->rows * (cpu_operator_cost + cpu_tuple_cost);
 	path->path.pathkeys = child->pathkeys;
-	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_paths = list_make1(child);
 	path->custom_private =
 		list_make3(get_sortgroupclause_expr(linitial(core->winclause->partitionClause),
 											root->processed_tlist),
-				   numbers, ecp_window_path_conditions(core));
+				   ecp_window_path_conditions(core), number);
 	path->methods = &number_path_methods;
 	return (Path *) path;
 }
