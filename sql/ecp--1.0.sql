@@ -39,6 +39,11 @@ CREATE FUNCTION ecp_cosine_distance(real[], real[]) RETURNS float8
 COMMENT ON FUNCTION ecp_cosine_distance(real[], real[]) IS
 	'cosine distance of two vectors of real';
 
+CREATE FUNCTION ecp_l1_distance(real[], real[]) RETURNS float8
+	AS 'MODULE_PATHNAME', 'ecp_real_l1_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION ecp_l1_distance(real[], real[]) IS
+	'sum of the absolute differences of two vectors';
+
 CREATE FUNCTION ecp_l2_distance(double precision[], double precision[]) RETURNS float8
 	AS 'MODULE_PATHNAME', 'ecp_double_l2_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION ecp_l2_distance(double precision[], double precision[]) IS
@@ -58,6 +63,11 @@ CREATE FUNCTION ecp_cosine_distance(double precision[], double precision[]) RETU
 	AS 'MODULE_PATHNAME', 'ecp_double_cosine_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION ecp_cosine_distance(double precision[], double precision[]) IS
 	'cosine distance of two vectors of double precision, as of real';
+
+CREATE FUNCTION ecp_l1_distance(double precision[], double precision[]) RETURNS float8
+	AS 'MODULE_PATHNAME', 'ecp_double_l1_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION ecp_l1_distance(double precision[], double precision[]) IS
+	'sum of the absolute differences of two vectors of double precision, as of real';
 
 CREATE FUNCTION ecp_real(double precision[]) RETURNS real[]
 	AS 'MODULE_PATHNAME', 'ecp_real_from_double' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -94,6 +104,11 @@ CREATE FUNCTION ecp_hamming_distance(bit, bit) RETURNS float8
 COMMENT ON FUNCTION ecp_hamming_distance(bit, bit) IS
 	'number of bits in which two bit strings differ';
 
+CREATE FUNCTION ecp_jaccard_distance(bit, bit) RETURNS float8
+	AS 'MODULE_PATHNAME', 'ecp_bit_jaccard_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION ecp_jaccard_distance(bit, bit) IS
+	'share of the bits set in either of two bit strings that are not set in both; 1 if there are none in both';
+
 CREATE OPERATOR <-> (
 	LEFTARG = real[], RIGHTARG = real[], FUNCTION = ecp_l2_distance,
 	COMMUTATOR = <->
@@ -115,6 +130,13 @@ CREATE OPERATOR <=> (
 COMMENT ON OPERATOR <=> (real[], real[]) IS
 	'cosine distance';
 
+CREATE OPERATOR <+> (
+	LEFTARG = real[], RIGHTARG = real[], FUNCTION = ecp_l1_distance,
+	COMMUTATOR = <+>
+);
+COMMENT ON OPERATOR <+> (real[], real[]) IS
+	'L1 distance';
+
 CREATE OPERATOR <-> (
 	LEFTARG = double precision[], RIGHTARG = double precision[],
 	FUNCTION = ecp_l2_distance, COMMUTATOR = <->
@@ -135,6 +157,13 @@ CREATE OPERATOR <=> (
 );
 COMMENT ON OPERATOR <=> (double precision[], double precision[]) IS
 	'cosine distance';
+
+CREATE OPERATOR <+> (
+	LEFTARG = double precision[], RIGHTARG = double precision[],
+	FUNCTION = ecp_l1_distance, COMMUTATOR = <+>
+);
+COMMENT ON OPERATOR <+> (double precision[], double precision[]) IS
+	'L1 distance';
 
 CREATE OPERATOR <-> (
 	LEFTARG = bytea, RIGHTARG = bytea, FUNCTION = ecp_l2_distance,
@@ -163,6 +192,13 @@ CREATE OPERATOR <-> (
 );
 COMMENT ON OPERATOR <-> (bit, bit) IS
 	'Hamming distance';
+
+CREATE OPERATOR <&> (
+	LEFTARG = bit, RIGHTARG = bit, FUNCTION = ecp_jaccard_distance,
+	COMMUTATOR = <&>
+);
+COMMENT ON OPERATOR <&> (bit, bit) IS
+	'Jaccard distance';
 
 -- Arrays of other numbers are vectors of real, too.  Where only one operand is
 -- one, the parser casts it; where both are, it could not choose between real and
@@ -406,6 +442,18 @@ CREATE OPERATOR @<=> (
 COMMENT ON OPERATOR @<=> (real[], ecp_real_ball) IS
 	'is the cosine distance at most the radius?';
 
+CREATE FUNCTION ecp_within_l1(real[], ecp_real_ball) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1 <+> ($2).centre OPERATOR(pg_catalog.<=) ($2).radius;
+COMMENT ON FUNCTION ecp_within_l1(real[], ecp_real_ball) IS
+	'is the L1 distance at most the radius?';
+
+CREATE OPERATOR @<+> (
+	LEFTARG = real[], RIGHTARG = ecp_real_ball, FUNCTION = ecp_within_l1
+);
+COMMENT ON OPERATOR @<+> (real[], ecp_real_ball) IS
+	'is the L1 distance at most the radius?';
+
 CREATE TYPE ecp_double_ball AS (centre double precision[], radius double precision);
 COMMENT ON TYPE ecp_double_ball IS
 	'a vector and a distance from it, in conditions that an ecp index checks';
@@ -445,6 +493,18 @@ CREATE OPERATOR @<=> (
 );
 COMMENT ON OPERATOR @<=> (double precision[], ecp_double_ball) IS
 	'is the cosine distance at most the radius?';
+
+CREATE FUNCTION ecp_within_l1(double precision[], ecp_double_ball) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1 <+> ($2).centre OPERATOR(pg_catalog.<=) ($2).radius;
+COMMENT ON FUNCTION ecp_within_l1(double precision[], ecp_double_ball) IS
+	'is the L1 distance at most the radius?';
+
+CREATE OPERATOR @<+> (
+	LEFTARG = double precision[], RIGHTARG = ecp_double_ball, FUNCTION = ecp_within_l1
+);
+COMMENT ON OPERATOR @<+> (double precision[], ecp_double_ball) IS
+	'is the L1 distance at most the radius?';
 
 CREATE TYPE ecp_bytea_ball AS (centre bytea, radius double precision);
 COMMENT ON TYPE ecp_bytea_ball IS
@@ -504,6 +564,18 @@ CREATE OPERATOR @<-> (
 COMMENT ON OPERATOR @<-> (bit, ecp_bit_ball) IS
 	'is the Hamming distance at most the radius?';
 
+CREATE FUNCTION ecp_within_jaccard(bit, ecp_bit_ball) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1 <&> ($2).centre OPERATOR(pg_catalog.<=) ($2).radius;
+COMMENT ON FUNCTION ecp_within_jaccard(bit, ecp_bit_ball) IS
+	'is the Jaccard distance at most the radius?';
+
+CREATE OPERATOR @<&> (
+	LEFTARG = bit, RIGHTARG = ecp_bit_ball, FUNCTION = ecp_within_jaccard
+);
+COMMENT ON OPERATOR @<&> (bit, ecp_bit_ball) IS
+	'is the Jaccard distance at most the radius?';
+
 -- support functions that describe the column; see ecp_validate.c
 
 CREATE FUNCTION ecp_class_real_l2(internal) RETURNS integer
@@ -521,6 +593,11 @@ CREATE FUNCTION ecp_class_real_cosine(internal) RETURNS integer
 COMMENT ON FUNCTION ecp_class_real_cosine(internal) IS
 	'support function of real_cosine_ops: element kind and metric';
 
+CREATE FUNCTION ecp_class_real_l1(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_real_l1(internal) IS
+	'support function of real_l1_ops: element kind and metric';
+
 CREATE FUNCTION ecp_class_double_l2(internal) RETURNS integer
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION ecp_class_double_l2(internal) IS
@@ -535,6 +612,11 @@ CREATE FUNCTION ecp_class_double_cosine(internal) RETURNS integer
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION ecp_class_double_cosine(internal) IS
 	'support function of double_cosine_ops: element kind and metric';
+
+CREATE FUNCTION ecp_class_double_l1(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_double_l1(internal) IS
+	'support function of double_l1_ops: element kind and metric';
 
 CREATE FUNCTION ecp_class_bytea_l2(internal) RETURNS integer
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
@@ -555,6 +637,11 @@ CREATE FUNCTION ecp_class_bit_hamming(internal) RETURNS integer
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION ecp_class_bit_hamming(internal) IS
 	'support function of bit_ops: element kind and metric';
+
+CREATE FUNCTION ecp_class_bit_jaccard(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_bit_jaccard(internal) IS
+	'support function of bit_set_ops: element kind and metric';
 
 -- double precision[] is rounded to real, by the operators and in an index.  The
 -- families have both types, so that each can be searched for in the other.
@@ -625,6 +712,28 @@ CREATE OPERATOR CLASS double_cosine_ops FOR TYPE double precision[]
 COMMENT ON OPERATOR CLASS double_cosine_ops USING ecp IS
 	'vectors of double precision by cosine distance, rounded to real';
 
+CREATE OPERATOR FAMILY real_l1_ops USING ecp;
+COMMENT ON OPERATOR FAMILY real_l1_ops USING ecp IS
+	'vectors of real or double precision by L1 distance';
+
+CREATE OPERATOR CLASS real_l1_ops FOR TYPE real[]
+	USING ecp FAMILY real_l1_ops AS
+	OPERATOR 1 <+> (real[], real[]) FOR ORDER BY pg_catalog.float_ops,
+	OPERATOR 2 @<+> (real[], ecp_real_ball),
+	FUNCTION 1 ecp_class_real_l1(internal),
+	FUNCTION 2 (double precision[], real[]) ecp_real(double precision[]);
+COMMENT ON OPERATOR CLASS real_l1_ops USING ecp IS
+	'vectors of real by L1 distance';
+
+CREATE OPERATOR CLASS double_l1_ops FOR TYPE double precision[]
+	USING ecp FAMILY real_l1_ops AS
+	OPERATOR 1 <+> (double precision[], double precision[]) FOR ORDER BY pg_catalog.float_ops,
+	OPERATOR 2 @<+> (double precision[], ecp_double_ball),
+	FUNCTION 1 ecp_class_double_l1(internal),
+	FUNCTION 2 (real[], double precision[]) ecp_double(real[]);
+COMMENT ON OPERATOR CLASS double_l1_ops USING ecp IS
+	'vectors of double precision by L1 distance, rounded to real';
+
 CREATE OPERATOR FAMILY bytea_l2_ops USING ecp;
 COMMENT ON OPERATOR FAMILY bytea_l2_ops USING ecp IS
 	'vectors of unsigned bytes by Euclidean distance';
@@ -674,6 +783,21 @@ CREATE OPERATOR CLASS bit_ops DEFAULT FOR TYPE bit
 	FUNCTION 1 ecp_class_bit_hamming(internal);
 COMMENT ON OPERATOR CLASS bit_ops USING ecp IS
 	'bit strings by Hamming distance';
+
+-- pgvector has <%> for this, which ecp_pgvector has a class bit_jaccard_ops for; here it
+-- would be in the way where both are in one schema
+
+CREATE OPERATOR FAMILY bit_set_ops USING ecp;
+COMMENT ON OPERATOR FAMILY bit_set_ops USING ecp IS
+	'bit strings as sets, by Jaccard distance';
+
+CREATE OPERATOR CLASS bit_set_ops FOR TYPE bit
+	USING ecp FAMILY bit_set_ops AS
+	OPERATOR 1 <&> (bit, bit) FOR ORDER BY pg_catalog.float_ops,
+	OPERATOR 2 @<&> (bit, ecp_bit_ball),
+	FUNCTION 1 ecp_class_bit_jaccard(internal);
+COMMENT ON OPERATOR CLASS bit_set_ops USING ecp IS
+	'bit strings as sets, by Jaccard distance';
 
 -- ecp: key attributes, the key columns after the vector; see ecp_attr.h
 

@@ -63,6 +63,18 @@ CREATE OPERATOR @<=> (
 COMMENT ON OPERATOR @<=> (vector, ecp_vector_ball) IS
 	'is the cosine distance at most the radius?';
 
+CREATE FUNCTION ecp_within_l1(vector, ecp_vector_ball) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1 <+> ($2).centre OPERATOR(pg_catalog.<=) ($2).radius;
+COMMENT ON FUNCTION ecp_within_l1(vector, ecp_vector_ball) IS
+	'is the L1 distance at most the radius?';
+
+CREATE OPERATOR @<+> (
+	LEFTARG = vector, RIGHTARG = ecp_vector_ball, FUNCTION = ecp_within_l1
+);
+COMMENT ON OPERATOR @<+> (vector, ecp_vector_ball) IS
+	'is the L1 distance at most the radius?';
+
 -- support functions that describe the column; see ecp_validate.c
 
 CREATE FUNCTION ecp_class_vector_l2(internal) RETURNS integer
@@ -79,6 +91,11 @@ CREATE FUNCTION ecp_class_vector_cosine(internal) RETURNS integer
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION ecp_class_vector_cosine(internal) IS
 	'support function of vector_cosine_ops: column type and metric';
+
+CREATE FUNCTION ecp_class_vector_l1(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_vector_l1(internal) IS
+	'support function of vector_l1_ops: column type and metric';
 
 CREATE OPERATOR FAMILY vector_l2_ops USING ecp;
 COMMENT ON OPERATOR FAMILY vector_l2_ops USING ecp IS
@@ -116,6 +133,18 @@ CREATE OPERATOR CLASS vector_cosine_ops FOR TYPE vector
 COMMENT ON OPERATOR CLASS vector_cosine_ops USING ecp IS
 	'vectors of pgvector by cosine distance';
 
+CREATE OPERATOR FAMILY vector_l1_ops USING ecp;
+COMMENT ON OPERATOR FAMILY vector_l1_ops USING ecp IS
+	'vectors of pgvector by L1 distance';
+
+CREATE OPERATOR CLASS vector_l1_ops FOR TYPE vector
+	USING ecp FAMILY vector_l1_ops AS
+	OPERATOR 1 <+> (vector, vector) FOR ORDER BY pg_catalog.float_ops,
+	OPERATOR 2 @<+> (vector, ecp_vector_ball),
+	FUNCTION 1 ecp_class_vector_l1(internal);
+COMMENT ON OPERATOR CLASS vector_l1_ops USING ecp IS
+	'vectors of pgvector by L1 distance';
+
 -- "v <-> ARRAY[...]" compares v::real[] with a real[], as pgvector casts a vector
 -- to real[] but no array to vector.  The families say what that is in vectors, so
 -- that an index serves it, and ecp_knn_batch() such queries.
@@ -136,6 +165,10 @@ ALTER OPERATOR FAMILY vector_ip_ops USING ecp ADD
 
 ALTER OPERATOR FAMILY vector_cosine_ops USING ecp ADD
 	OPERATOR 1 <=> (real[], real[]) FOR ORDER BY pg_catalog.float_ops,
+	FUNCTION 2 (real[], vector) ecp_vector(real[]);
+
+ALTER OPERATOR FAMILY vector_l1_ops USING ecp ADD
+	OPERATOR 1 <+> (real[], real[]) FOR ORDER BY pg_catalog.float_ops,
 	FUNCTION 2 (real[], vector) ecp_vector(real[]);
 
 -- ======================================================================
@@ -185,6 +218,18 @@ CREATE OPERATOR @<=> (
 COMMENT ON OPERATOR @<=> (halfvec, ecp_halfvec_ball) IS
 	'is the cosine distance at most the radius?';
 
+CREATE FUNCTION ecp_within_l1(halfvec, ecp_halfvec_ball) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1 <+> ($2).centre OPERATOR(pg_catalog.<=) ($2).radius;
+COMMENT ON FUNCTION ecp_within_l1(halfvec, ecp_halfvec_ball) IS
+	'is the L1 distance at most the radius?';
+
+CREATE OPERATOR @<+> (
+	LEFTARG = halfvec, RIGHTARG = ecp_halfvec_ball, FUNCTION = ecp_within_l1
+);
+COMMENT ON OPERATOR @<+> (halfvec, ecp_halfvec_ball) IS
+	'is the L1 distance at most the radius?';
+
 -- support functions that describe the column; see ecp_validate.c
 
 CREATE FUNCTION ecp_class_halfvec_l2(internal) RETURNS integer
@@ -201,6 +246,11 @@ CREATE FUNCTION ecp_class_halfvec_cosine(internal) RETURNS integer
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION ecp_class_halfvec_cosine(internal) IS
 	'support function of halfvec_cosine_ops: column type and metric';
+
+CREATE FUNCTION ecp_class_halfvec_l1(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_halfvec_l1(internal) IS
+	'support function of halfvec_l1_ops: column type and metric';
 
 CREATE OPERATOR FAMILY halfvec_l2_ops USING ecp;
 COMMENT ON OPERATOR FAMILY halfvec_l2_ops USING ecp IS
@@ -238,12 +288,24 @@ CREATE OPERATOR CLASS halfvec_cosine_ops FOR TYPE halfvec
 COMMENT ON OPERATOR CLASS halfvec_cosine_ops USING ecp IS
 	'half-precision vectors of pgvector by cosine distance';
 
+CREATE OPERATOR FAMILY halfvec_l1_ops USING ecp;
+COMMENT ON OPERATOR FAMILY halfvec_l1_ops USING ecp IS
+	'half-precision vectors of pgvector by L1 distance';
+
+CREATE OPERATOR CLASS halfvec_l1_ops FOR TYPE halfvec
+	USING ecp FAMILY halfvec_l1_ops AS
+	OPERATOR 1 <+> (halfvec, halfvec) FOR ORDER BY pg_catalog.float_ops,
+	OPERATOR 2 @<+> (halfvec, ecp_halfvec_ball),
+	FUNCTION 1 ecp_class_halfvec_l1(internal);
+COMMENT ON OPERATOR CLASS halfvec_l1_ops USING ecp IS
+	'half-precision vectors of pgvector by L1 distance';
+
 -- ======================================================================
 -- bit
 -- ======================================================================
 
--- The type is PostgreSQL's, and ecp has an operator class with its own operator.
--- This class has pgvector's operator and shares everything else.
+-- The type is PostgreSQL's, and ecp has operator classes with its own operators.
+-- These classes have pgvector's operators and share everything else.
 
 CREATE OPERATOR FAMILY bit_hamming_ops USING ecp;
 COMMENT ON OPERATOR FAMILY bit_hamming_ops USING ecp IS
@@ -256,6 +318,18 @@ CREATE OPERATOR CLASS bit_hamming_ops FOR TYPE bit
 	FUNCTION 1 ecp_class_bit_hamming(internal);
 COMMENT ON OPERATOR CLASS bit_hamming_ops USING ecp IS
 	'bit strings by the Hamming distance of pgvector';
+
+CREATE OPERATOR FAMILY bit_jaccard_ops USING ecp;
+COMMENT ON OPERATOR FAMILY bit_jaccard_ops USING ecp IS
+	'bit strings by the Jaccard distance of pgvector';
+
+CREATE OPERATOR CLASS bit_jaccard_ops FOR TYPE bit
+	USING ecp FAMILY bit_jaccard_ops AS
+	OPERATOR 1 <%> (bit, bit) FOR ORDER BY pg_catalog.float_ops,
+	OPERATOR 2 @<&> (bit, ecp_bit_ball),
+	FUNCTION 1 ecp_class_bit_jaccard(internal);
+COMMENT ON OPERATOR CLASS bit_jaccard_ops USING ecp IS
+	'bit strings by the Jaccard distance of pgvector';
 
 -- ======================================================================
 -- what came of the names

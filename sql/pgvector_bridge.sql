@@ -12,7 +12,7 @@ CREATE INDEX ON bridge_none USING ecp (v);
 CREATE INDEX ON bridge_none USING ecp (h halfvec_cosine_ops);
 CREATE EXTENSION ecp_pgvector;
 CREATE INDEX ON bridge_none USING ecp (s);
-CREATE INDEX ON bridge_none USING ecp (v vector_l1_ops);
+CREATE INDEX ON bridge_none USING ecp (s sparsevec_l1_ops);
 CREATE INDEX ON bridge_none USING ecp (v, h);
 DROP TABLE bridge_none;
 SELECT opcname, opcintype::regtype, opcdefault, amvalidate(c.oid)
@@ -280,7 +280,51 @@ SELECT ecp_index_check('bridge_s', true), max(d) FROM (
 RESET enable_seqscan;
 DROP INDEX bridge_s;
 SELECT count(*) AS wrong FROM bridge_bits x, bridge_bits y
-WHERE x.id < 30 AND x.b <~> y.b <> x.b <-> y.b;
+WHERE x.id < 30 AND (x.b <~> y.b <> x.b <-> y.b OR x.b <%> y.b <> x.b <&> y.b);
+
+-- L1 and Jaccard distance, as pgvector tests its own indexes by them
+SET enable_seqscan = off;
+CREATE TABLE bridge_l1 (v vector(3), h halfvec(3), b bit(4));
+INSERT INTO bridge_l1 VALUES ('[0,0,0]', '[0,0,0]', B'0000'), ('[1,2,3]', '[1,2,3]', B'1100'),
+	('[1,1,1]', '[1,1,1]', B'1111'), (NULL, NULL, NULL);
+CREATE INDEX bridge_l1_v ON bridge_l1 USING ecp (v vector_l1_ops);
+CREATE INDEX bridge_l1_h ON bridge_l1 USING ecp (h halfvec_l1_ops);
+CREATE INDEX bridge_l1_b ON bridge_l1 USING ecp (b bit_jaccard_ops);
+INSERT INTO bridge_l1 VALUES ('[1,2,4]', '[1,2,4]', B'1110');
+SELECT * FROM pg_temp.explain($$SELECT v FROM bridge_l1 ORDER BY v <+> '[3,3,3]'$$);
+SELECT v FROM bridge_l1 ORDER BY v <+> '[3,3,3]';
+SELECT * FROM pg_temp.explain($$SELECT h FROM bridge_l1 ORDER BY h <+> '[3,3,3]'$$);
+SELECT h FROM bridge_l1 ORDER BY h <+> '[3,3,3]';
+SELECT * FROM pg_temp.explain($$SELECT b FROM bridge_l1 ORDER BY b <%> B'1111'$$);
+SELECT b FROM bridge_l1 ORDER BY b <%> B'1111';
+SELECT count(*) FROM (SELECT FROM bridge_l1 ORDER BY v <+> (SELECT NULL::vector)) x;
+SELECT count(*) FROM (SELECT FROM bridge_l1 ORDER BY h <+> (SELECT NULL::halfvec)) x;
+SELECT count(*) FROM (SELECT FROM bridge_l1 ORDER BY b <%> (SELECT NULL::bit)) x;
+SELECT * FROM pg_temp.explain($$SELECT v FROM bridge_l1 WHERE v <+> '[1,2,3]' < 2$$);
+SELECT v FROM bridge_l1 WHERE v <+> '[1,2,3]' < 2 ORDER BY v <+> '[1,2,3]';
+SELECT * FROM pg_temp.explain($$SELECT v FROM bridge_l1 ORDER BY v <+> ARRAY[3, 3, 3]::real[]$$);
+SELECT b FROM bridge_l1 WHERE b <%> B'1110' <= 0.25 ORDER BY b <%> B'1110';
+SELECT v <+> '[3]' FROM bridge_l1;
+SELECT b FROM bridge_l1 ORDER BY b <%> B'111' LIMIT 1;
+DROP TABLE bridge_l1;
+-- many rows of each: the nearest are those of a sort
+CREATE INDEX bridge_l1_v ON bridge USING ecp (v vector_l1_ops);
+CREATE INDEX bridge_j ON bridge_bits USING ecp (b bit_jaccard_ops);
+CREATE FUNCTION bridge_l1_sum(out real) LANGUAGE sql AS $$
+	SELECT sum(d) FROM (SELECT v AS q FROM bridge WHERE id <= 20) q,
+		LATERAL (SELECT v <+> q AS d FROM bridge ORDER BY v <+> q LIMIT 10) s $$;
+CREATE FUNCTION bridge_j_sum(out real) LANGUAGE sql AS $$
+	SELECT sum(d) FROM (SELECT b AS q FROM bridge_bits WHERE id <= 20) q,
+		LATERAL (SELECT b <%> q AS d FROM bridge_bits ORDER BY b <%> q LIMIT 10) s $$;
+SELECT * FROM pg_temp.explain($$SELECT id FROM bridge ORDER BY v <+> (SELECT v FROM bridge WHERE id = 1) LIMIT 5$$);
+SELECT * FROM pg_temp.explain($$SELECT id FROM bridge_bits ORDER BY b <%> (SELECT b FROM bridge_bits WHERE id = 1) LIMIT 5$$);
+SELECT bridge_l1_sum() AS l1, bridge_j_sum() AS j \gset
+RESET enable_seqscan;
+SET enable_indexscan = off;
+SELECT bridge_l1_sum() = :'l1'::real AS l1, bridge_j_sum() = :'j'::real AS jaccard, ecp_index_check('bridge_l1_v', true), ecp_index_check('bridge_j', true);
+RESET enable_indexscan;
+DROP INDEX bridge_l1_v, bridge_j;
+DROP FUNCTION bridge_l1_sum, bridge_j_sum;
 RESET ecp.probes;
 
 -- dimensions: of the type where it says them, else of the first row

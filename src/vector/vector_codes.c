@@ -52,6 +52,7 @@ struct EcpCodeQuery
 	float4		eps;
 	float4		rounding;		/* of the tables: what <s, q'> may be short of */
 	float4		loss;			/* see code_loss() */
+	float4		l1;				/* as in EcpCodeMargin */
 	const int8 *elements;		/* q' in bytes, for levels */
 	float4		byte_step;
 	int32		byte_sum;
@@ -225,6 +226,7 @@ code_factors(EcpMetric metric, int ndims, double norm2, double sum,
 		switch (metric)
 		{
 			case ECP_METRIC_L2:
+			case ECP_METRIC_L1:
 				values[0] = norm2 + 2 * shift - loss;
 				values[1] = 2 * times;
 				values[2] = 2 * width;
@@ -239,6 +241,7 @@ code_factors(EcpMetric metric, int ndims, double norm2, double sum,
 				values[2] = width;
 				break;
 			case ECP_METRIC_HAMMING:
+			case ECP_METRIC_JACCARD:
 				Assert(false);	/* bits have no codes */
 				break;
 		}
@@ -443,7 +446,7 @@ query_round(EcpCodeQuery *query, const float4 *q, int ndims, int8 *elements)
 
 EcpCodeQuery *
 ecp_code_query_create(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
-					  const void *query, float4 eps, bool levels)
+					  const void *query, float4 eps, bool levels, float4 l1)
 {
 	int			ndims = EcpCodeDims(dims);
 	Size		bytes = sizeof(EcpCodeQuery) + CODE_ALIGN + ndims / ECP_GROUP * 16 +
@@ -475,6 +478,7 @@ ecp_code_query_create(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
 		Min(ngroups / 2, eps * sqrtf(ngroups / 12));
 	result->scan.low += result->rounding;
 	result->loss = code_loss(ndims);
+	result->l1 = metric == ECP_METRIC_L1 ? Max(l1, 1) : 0;
 	return result;
 }
 
@@ -498,6 +502,7 @@ ecp_code_query_margin(const EcpCodeQuery *query, float4 leader_rank)
 
 	margin.times = query->rounding;
 	margin.width = query->eps * query_radius(query, leader_rank);
+	margin.l1 = query->l1;
 	return margin;
 }
 
@@ -526,6 +531,8 @@ ecp_code_query_bounds(const EcpCodeQuery *query, float4 leader_rank,
 							 (const float4 *) factors[2],
 							 (n + ECP_CODE_BLOCK - 1) / ECP_CODE_BLOCK,
 							 bounds);
+	for (int i = 0; query->l1 > 0 && i < n; i++)
+		bounds[i] = query->l1 * sqrtf(Max(bounds[i], 0));
 }
 
 void
@@ -552,6 +559,11 @@ ecp_code_query_refine(const EcpCodeQuery *query, float4 leader_rank,
 			LEVEL_MIDDLE * query->byte_sum;
 		estimate = base + factors[0] - factors[1] * query->byte_step * product;
 		bound = estimate - factors[1] * query->byte_rounding - radius * factors[2];
+		if (query->l1 > 0)
+		{
+			estimate = query->l1 * sqrtf(Max(estimate, 0));
+			bound = query->l1 * sqrtf(Max(bound, 0));
+		}
 		estimates[i] = estimate;
 		if (bound > bounds[i])
 			bounds[i] = bound;

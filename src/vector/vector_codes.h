@@ -60,6 +60,8 @@
 #ifndef VECTOR_CODES_H
 #define VECTOR_CODES_H
 
+#include <math.h>
+
 #include "vector/vector_distance.h"
 
 /* Rows of a block; room for rows comes in blocks. */
@@ -108,12 +110,17 @@ extern void ecp_code_get(const uint8 *blocks, int slot, int dims, uint8 *code);
 #define ECP_CODE_EPS		2.5f
 #define ECP_CODE_EPS_WIDE	5.0f
 
-/* One query, prepared for many rows, for their levels, too; palloc'd in one chunk. */
+/*
+ * One query, prepared for many rows, for their levels, too; palloc'd in one chunk.  Codes
+ * tell the L2 distance of rows.  For L1, "l1" is how many times as large a row's distance
+ * is at least, but for one row in a few hundred; bounds and estimates follow from it.
+ */
 typedef struct EcpCodeQuery EcpCodeQuery;
 
 extern EcpCodeQuery *ecp_code_query_create(EcpElem elem, EcpMetric metric,
 										   int dims, uint64 seed,
-										   const void *query, float4 eps, bool levels);
+										   const void *query, float4 eps, bool levels,
+										   float4 l1);
 
 /*
  * The elements of a rotated query as signed bytes, in steps; what these add up to, and the
@@ -146,6 +153,7 @@ typedef struct EcpCodeMargin
 {
 	float4		times;
 	float4		width;
+	float4		l1;				/* of L1: see ecp_code_query_create(); else 0 */
 } EcpCodeMargin;
 
 extern EcpCodeMargin ecp_code_query_margin(const EcpCodeQuery *query,
@@ -156,8 +164,12 @@ static inline float4
 ecp_code_estimate(EcpCodeMargin margin, const uint32 *const *factors, int i,
 				  float4 bound)
 {
-	return bound + margin.times * ((const float4 *) factors[1])[i] +
+	float4		above = margin.times * ((const float4 *) factors[1])[i] +
 		margin.width * ((const float4 *) factors[2])[i];
+
+	if (margin.l1 > 0)
+		return sqrtf(bound * bound + margin.l1 * margin.l1 * above);
+	return bound + above;
 }
 
 /*

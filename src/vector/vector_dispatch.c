@@ -66,6 +66,7 @@ struct EcpQuery
 	const float4 *f32;			/* float32 and float16 only */
 	EcpFloatSums float_sums;
 	const uint8 *bits;			/* bit only */
+	EcpBitRanks bit_ranks;
 	const EcpNibblesQuery *nibbles; /* nibbles only */
 };
 
@@ -192,15 +193,48 @@ f32_ip_rank(const float4 *a, const float4 *b, int dims, float4 dot)
 	return -wide_dot(a, b, dims);
 }
 
+/*
+ * Absolute differences have their digits, however small they are, but their sum may
+ * overflow.
+ */
+#define distance_sum_is_exact(sum)	((sum) <= FLT_MAX)
+
+static inline float8
+f32_l1_rank(const float4 *a, const float4 *b, int dims, float4 sum)
+{
+	float8		wide = 0;
+
+	if (likely(distance_sum_is_exact(sum)))
+		return sum;
+	for (int i = 0; i < dims; i++)
+		wide += fabs((float8) a[i] - b[i]);
+	return wide;
+}
+
 /* The kernel of sums of float rows. */
 static EcpFloatSums
 float_sums(EcpElem rows, EcpMetric metric)
 {
-	if (rows == ECP_ELEM_FLOAT16)
-		return metric == ECP_METRIC_L2 ? ecp_kernels->f16_l2_rows :
-			ecp_kernels->f16_dot_rows;
-	return metric == ECP_METRIC_L2 ? ecp_kernels->f32_l2_rows :
-		ecp_kernels->f32_dot_rows;
+	bool		half = rows == ECP_ELEM_FLOAT16;
+
+	switch (metric)
+	{
+		case ECP_METRIC_L2:
+			return half ? ecp_kernels->f16_l2_rows : ecp_kernels->f32_l2_rows;
+		case ECP_METRIC_L1:
+			return half ? ecp_kernels->f16_l1_rows : ecp_kernels->f32_l1_rows;
+		default:
+			return half ? ecp_kernels->f16_dot_rows : ecp_kernels->f32_dot_rows;
+	}
+}
+
+/* The kernel of bit rows. */
+static EcpBitRanks
+bit_ranks(EcpMetric metric)
+{
+	Assert(metric == ECP_METRIC_HAMMING || metric == ECP_METRIC_JACCARD);
+	return metric == ECP_METRIC_HAMMING ? ecp_kernels->bit_hamming_rows :
+		ecp_kernels->bit_jaccard_rows;
 }
 
 EcpQuery *
@@ -226,6 +260,7 @@ ecp_query_create(EcpElem rows, EcpMetric metric, int dims,
 		int32		sum;
 		int32		norm2;
 
+		Assert(metric <= ECP_METRIC_COSINE);
 		ecp_kernels->u8_prepare(elements, dims, (int8 *) copy, &sum, &norm2);
 		query->norm2 = norm2;
 		query->u8.elements = (int8 *) copy;
@@ -245,6 +280,7 @@ ecp_query_create(EcpElem rows, EcpMetric metric, int dims,
 	{
 		memcpy(copy, elements, ecp_vector_bytes(elem, dims));
 		query->bits = (uint8 *) copy;
+		query->bit_ranks = bit_ranks(metric);
 	}
 	else if (rows == ECP_ELEM_NIBBLES)
 		query->nibbles = ecp_nibbles_query_init(copy, metric, dims, elements,
@@ -312,7 +348,10 @@ f32_rank(EcpMetric metric, int dims, const float4 *a, float4 norm2_a,
 			return f32_ip_rank(a, b, dims, sum);
 		case ECP_METRIC_COSINE:
 			return f32_cosine_rank(a, norm2_a, b, norm2_b, dims, sum);
+		case ECP_METRIC_L1:
+			return f32_l1_rank(a, b, dims, sum);
 		case ECP_METRIC_HAMMING:
+		case ECP_METRIC_JACCARD:
 			break;
 	}
 	elog(ERROR, "unrecognized metric: %d", (int) metric);
@@ -350,7 +389,15 @@ f32_exact_ranks(const EcpQuery *query, const float4 *sums,
 				ranks[i] = cosine_rank(sums[i], query->norm2, norm2[i]);
 			}
 			break;
+		case ECP_METRIC_L1:
+			for (int i = 0; i < n; i++)
+			{
+				exact &= distance_sum_is_exact(sums[i]);
+				ranks[i] = sums[i];
+			}
+			break;
 		case ECP_METRIC_HAMMING:
+		case ECP_METRIC_JACCARD:
 			Assert(false);
 			break;
 	}
@@ -425,9 +472,8 @@ ecp_query_rank_rows(const EcpQuery *query, const void *rows, Size stride,
 			u8_cosine_ranks(query, (const int32 *) factors[1], n, ranks);
 	}
 	else if (query->elem == ECP_ELEM_BIT)
-		ecp_kernels->bit_rank_rows(query->bits,
-								   ecp_vector_bytes(ECP_ELEM_BIT, query->dims),
-								   rows, stride, n, ranks);
+		query->bit_ranks(query->bits, ecp_vector_bytes(ECP_ELEM_BIT, query->dims),
+						 rows, stride, n, ranks);
 	else if (query->elem == ECP_ELEM_NIBBLES)
 		nibbles_rank_rows(query, rows, stride, n, ranks);
 	else
@@ -721,11 +767,7 @@ ecp_distance(EcpElem elem, EcpMetric metric, int dims, const void *a,
 			metric == ECP_METRIC_IP ? -(float8) sums.ab : sums.aa - 2 * sums.ab + sums.bb;
 	}
 	else if (elem == ECP_ELEM_BIT)
-	{
-		Assert(metric == ECP_METRIC_HAMMING);
-		ecp_kernels->bit_rank_rows(a, ecp_vector_bytes(elem, dims), b, 0, 1,
-								   &rank);
-	}
+		bit_ranks(metric) (a, ecp_vector_bytes(elem, dims), b, 0, 1, &rank);
 	else
 	{
 		bool		cosine = metric == ECP_METRIC_COSINE;

@@ -5,8 +5,8 @@
  *
  * A *rank* is a number that orders rows as the metric does and is cheap:
  * the squared distance for L2, the negative inner product for IP, 1 - cos
- * for cosine, and the number of bits that differ for Hamming.
- * ecp_rank_distance() turns it into what the SQL operator returns.  Ranks are
+ * for cosine, and the number of bits that differ for Hamming; for L1 and Jaccard it
+ * is the distance.  ecp_rank_distance() turns it into what the SQL operator returns.  Ranks are
  * float8: for uint8 elements they are exact integers (L2, IP) for every number
  * of dimensions that we allow.
  *
@@ -33,7 +33,7 @@
  *	  uint8:   L2 {|x|^2 - 256 sum(x)}, IP {128 sum(x)},
  *			   cosine {128 sum(x), |x|^2}, all int32
  *			   (PARTS {ecp_parts_factor()})
- *	  float32, float16: L2 none, IP none, cosine {|x|^2 as float4}
+ *	  float32, float16: L2 none, IP none, L1 none, cosine {|x|^2 as float4}
  *	  bit:	   none
  *
  *-------------------------------------------------------------------------

@@ -13,7 +13,7 @@
  * - uint8 and bits are integer arithmetic modulo 2^32, so order does not matter and
  *	 bytes that mean nothing cannot trap.
  * - float32 rows: lane i of 16 takes the elements i, i + 16, ... by fused
- *	 multiply-add; a last group of fewer than 16 elements is filled up with
+ *	 multiply-add, or adds absolute differences; a last group of fewer than 16 elements is filled up with
  *	 zeros; then lane i + 8 is added to lane i, and so on for 4, 2 and 1.
  * - float16 rows: each element becomes the float32 that it is, then as above.
  * - float32 panels: a leader's sum takes the elements in order by fused
@@ -127,6 +127,9 @@ typedef struct EcpCodeScan
 typedef void (*EcpFloatSums) (const float4 *query, int dims, const char *rows,
 							  Size stride, int n, float4 *sums);
 
+typedef void (*EcpBitRanks) (const uint8 *query, int bytes, const uint8 *rows,
+							 Size stride, int n, float8 *ranks);
+
 typedef struct EcpKernels
 {
 	const char *name;
@@ -172,16 +175,23 @@ typedef struct EcpKernels
 	void		(*u8_sums) (const uint8 *a, const uint8 *b, int dims,
 							EcpU8Sums *sums);
 
-	/* ranks[i] is the number of bits in which row i < n differs */
-	void		(*bit_rank_rows) (const uint8 *query, int bytes,
-								  const uint8 *rows, Size stride, int n,
-								  float8 *ranks);
+	/*
+	 * ranks[i] is the number of bits in which row i < n differs, or its
+	 * Jaccard distance
+	 */
+	EcpBitRanks bit_hamming_rows;
+	EcpBitRanks bit_jaccard_rows;
 
-	/* squared differences, or products; with float32 rows, or float16 ones */
+	/*
+	 * squared differences, products, or absolute differences; with float32
+	 * rows, or float16 ones
+	 */
 	EcpFloatSums f32_l2_rows;
 	EcpFloatSums f32_dot_rows;
+	EcpFloatSums f32_l1_rows;
 	EcpFloatSums f16_l2_rows;
 	EcpFloatSums f16_dot_rows;
+	EcpFloatSums f16_l1_rows;
 
 	/* n float16 elements as float32, and the reverse, to the nearest even */
 	void		(*f16_floats) (const uint16 *x, int n, float4 *floats);
@@ -295,9 +305,11 @@ typedef struct EcpKernels
 	.u8_prepare = u8_prepare, .u8_rank_rows = u8_rank_rows, \
 	.u8_rank_columns = u8_rank_columns, .u8_parts_near = u8_parts_near, \
 	.u8_parts_rank = u8_parts_rank, .u8_sums = u8_sums, \
-	.bit_rank_rows = bit_rank_rows, .f32_l2_rows = f32_l2_rows, \
-	.f32_dot_rows = f32_dot_rows, .f16_l2_rows = f16_l2_rows, \
-	.f16_dot_rows = f16_dot_rows, .f16_floats = f16_floats, .f16_halves = f16_halves, \
+	.bit_hamming_rows = bit_hamming_rows, .bit_jaccard_rows = bit_jaccard_rows, \
+	.f32_l2_rows = f32_l2_rows, .f32_dot_rows = f32_dot_rows, \
+	.f32_l1_rows = f32_l1_rows, .f16_l2_rows = f16_l2_rows, \
+	.f16_dot_rows = f16_dot_rows, .f16_l1_rows = f16_l1_rows, \
+	.f16_floats = f16_floats, .f16_halves = f16_halves, \
 	.u8_panel_rank = u8_panel_rank, .f32_panel_rank = f32_panel_rank, \
 	.u8_panel_nearest = u8_panel_nearest, .f32_panel_nearest = f32_panel_nearest, \
 	.f32_hadamard = f32_hadamard, .f32_signs = f32_signs, .u8_floats = u8_floats, \
@@ -399,15 +411,23 @@ ecp_half_from_float(float4 number)
 	return sign | Min(bits, HALF_EXPONENT);
 }
 
+/* The Jaccard distance, from the bits that both strings and that either have. */
+static inline float8
+ecp_jaccard(int64 both, int64 either)
+{
+	return both == 0 ? 1 : 1 - both / (float8) either;
+}
+
 /*
- * Bits in which two strings of bytes differ.  To be expanded where it is known
- * whether the CPU has an instruction that counts bits.
+ * The rank of one row of bits.  To be expanded where it is known whether the CPU has
+ * an instruction that counts bits, and for a constant "jaccard".
  */
 static inline __attribute__((always_inline))
-int32
-ecp_bits_differ(const uint8 *a, const uint8 *b, int bytes)
+float8
+ecp_bit_rank(const uint8 *a, const uint8 *b, int bytes, bool jaccard)
 {
-	int64		count = 0;
+	int64		differ = 0;
+	int64		both = 0;
 	int			i = 0;
 
 	for (; i + (int) sizeof(uint64) <= bytes; i += sizeof(uint64))
@@ -417,11 +437,42 @@ ecp_bits_differ(const uint8 *a, const uint8 *b, int bytes)
 
 		memcpy(&x, a + i, sizeof(x));
 		memcpy(&y, b + i, sizeof(y));
-		count += __builtin_popcountll(x ^ y);
+		differ += __builtin_popcountll(x ^ y);
+		if (jaccard)
+			both += __builtin_popcountll(x & y);
 	}
 	for (; i < bytes; i++)
-		count += __builtin_popcount(a[i] ^ b[i]);
-	return (int32) count;
+	{
+		differ += __builtin_popcount(a[i] ^ b[i]);
+		if (jaccard)
+			both += __builtin_popcount(a[i] & b[i]);
+	}
+	return jaccard ? ecp_jaccard(both, both + differ) : differ;
+}
+
+/* The same of many rows. */
+static inline __attribute__((always_inline))
+void
+ecp_bit_ranks(const uint8 *query, int bytes, const uint8 *rows, Size stride, int n,
+			  bool jaccard, float8 *ranks)
+{
+	for (int r = 0; r < n; r++)
+		ranks[r] = ecp_bit_rank(query, rows + r * stride, bytes, jaccard);
+}
+
+/* Both kernels of bits, from a function as that above. */
+#define EcpBitRows(TARGET, rows_ranks) \
+static TARGET void \
+bit_hamming_rows(const uint8 *query, int bytes, const uint8 *rows, Size stride, \
+				 int n, float8 *ranks) \
+{ \
+	rows_ranks(query, bytes, rows, stride, n, false, ranks); \
+} \
+static TARGET void \
+bit_jaccard_rows(const uint8 *query, int bytes, const uint8 *rows, Size stride, \
+				 int n, float8 *ranks) \
+{ \
+	rows_ranks(query, bytes, rows, stride, n, true, ranks); \
 }
 
 extern const EcpKernels ecp_kernels_scalar;

@@ -321,13 +321,7 @@ code_sums(Words even, Words odd, Ints *sums)
 	sums[1] += add_halves(_mm256_unpackhi_epi16(M(even), M(odd)));
 }
 
-static TARGET void
-bit_rank_rows(const uint8 *query, int bytes, const uint8 *rows, Size stride,
-			  int n, float8 *ranks)
-{
-	for (int r = 0; r < n; r++)
-		ranks[r] = ecp_bits_differ(query, rows + r * stride, bytes);
-}
+EcpBitRows(TARGET, ecp_bit_ranks)
 
 #include "vector/vector_kernels_floats.h"
 #include "vector/vector_kernels_bytes.h"

@@ -255,14 +255,17 @@ code_sums(Words even, Words odd, Ints *sums)
 }
 
 /* The first CPUs with all the other instructions lack this one. */
-static __attribute__((target("avx512f,avx512bw,avx512vpopcntdq")))
+#define TARGET_POPCNT	__attribute__((target("avx512f,avx512bw,avx512vpopcntdq")))
+
+static inline __attribute__((always_inline)) TARGET_POPCNT
 void
-bit_rank_long_rows(const uint8 *query, int bytes, const uint8 *rows,
-				   Size stride, int n, float8 *ranks)
+bit_long_ranks(const uint8 *query, int bytes, const uint8 *rows, Size stride,
+			   int n, bool jaccard, float8 *ranks)
 {
 	for (int r = 0; r < n; r++, rows += stride)
 	{
 		__m512i		count = _mm512_setzero_si512();
+		int64		sum;
 
 		for (int i = 0; i < bytes; i += 64)
 		{
@@ -271,25 +274,44 @@ bit_rank_long_rows(const uint8 *query, int bytes, const uint8 *rows,
 			__m512i		q = _mm512_maskz_loadu_epi8(mask, query + i);
 
 			count = _mm512_add_epi64(count, _mm512_popcnt_epi64(_mm512_xor_si512(x, q)));
+			if (jaccard)		/* in the upper half of the same sum */
+				count = _mm512_add_epi64(count,
+										 _mm512_slli_epi64(_mm512_popcnt_epi64(_mm512_and_si512(x, q)), 32));
 		}
-		ranks[r] = (int32) _mm512_reduce_add_epi64(count);
+		sum = _mm512_reduce_add_epi64(count);
+		ranks[r] = jaccard ? ecp_jaccard(sum >> 32, (sum >> 32) + (int32) sum) : (int32) sum;
 	}
 }
 
-static __attribute__((target("popcnt")))
-void
-bit_rank_rows(const uint8 *query, int bytes, const uint8 *rows, Size stride,
-			  int n, float8 *ranks)
+static TARGET_POPCNT void
+bit_hamming_long_rows(const uint8 *query, int bytes, const uint8 *rows, Size stride,
+					  int n, float8 *ranks)
 {
+	bit_long_ranks(query, bytes, rows, stride, n, false, ranks);
+}
+
+static TARGET_POPCNT void
+bit_jaccard_long_rows(const uint8 *query, int bytes, const uint8 *rows, Size stride,
+					  int n, float8 *ranks)
+{
+	bit_long_ranks(query, bytes, rows, stride, n, true, ranks);
+}
+
+static inline __attribute__((always_inline)) __attribute__((target("popcnt")))
+void
+bit_ranks(const uint8 *query, int bytes, const uint8 *rows, Size stride, int n,
+		  bool jaccard, float8 *ranks)
+{
+	EcpBitRanks long_rows = jaccard ? bit_jaccard_long_rows : bit_hamming_long_rows;
+
 	/* adding up the lanes at the end costs as much as counting 64 bytes */
 	if (bytes >= 128 && __builtin_cpu_supports("avx512vpopcntdq"))
-	{
-		bit_rank_long_rows(query, bytes, rows, stride, n, ranks);
-		return;
-	}
-	for (int r = 0; r < n; r++)
-		ranks[r] = ecp_bits_differ(query, rows + r * stride, bytes);
+		long_rows(query, bytes, rows, stride, n, ranks);
+	else
+		ecp_bit_ranks(query, bytes, rows, stride, n, jaccard, ranks);
 }
+
+EcpBitRows(__attribute__((target("popcnt"))), bit_ranks)
 
 #include "vector/vector_kernels_floats.h"
 #include "vector/vector_kernels_bytes.h"

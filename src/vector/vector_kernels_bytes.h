@@ -32,7 +32,8 @@
  *	  fours_join				the sums of LANES registers from LANES / 4 of these
  *	  quarters_sum				the fours of a register, added
  *	  code_sums					adds sums of 16 rows, even and odd ones
- *	  bit_rank_rows				a whole kernel
+ *	  bit_hamming_rows, bit_jaccard_rows
+ *								whole kernels
  *
  *-------------------------------------------------------------------------
  */

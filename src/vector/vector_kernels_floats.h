@@ -106,7 +106,7 @@ elements_load(const void *row, Size i, int n, bool half)
 /* 16 elements of each row from i on, or n; a constant if there are 16. */
 TEMPLATE void
 float_rows_add(const float4 *query, const char *const *row, Size i, int n,
-			   bool half, bool squared, Floats sums[][REGS])
+			   bool half, EcpMetric metric, Floats sums[][REGS])
 {
 #pragma GCC unroll 4
 	for (int b = 0; b < REGS; b++)
@@ -120,20 +120,23 @@ float_rows_add(const float4 *query, const char *const *row, Size i, int n,
 		{
 			Floats		x = elements_load(row[r], first, count, half);
 
-			if (squared)
+			if (metric == ECP_METRIC_IP)
+				sums[r][b] = multiply_add(x, q, sums[r][b]);
+			else
 			{
 				x = x - q;
-				sums[r][b] = multiply_add(x, x, sums[r][b]);
+				if (metric == ECP_METRIC_L2)
+					sums[r][b] = multiply_add(x, x, sums[r][b]);
+				else			/* without the sign */
+					sums[r][b] += (Floats) ((Ints) x & PG_INT32_MAX);
 			}
-			else
-				sums[r][b] = multiply_add(x, q, sums[r][b]);
 		}
 	}
 }
 
 TEMPLATE void
 float_rows(const float4 *query, int dims, const char *rows, Size stride, int n,
-		   bool half, bool squared, float4 *result)
+		   bool half, EcpMetric metric, float4 *result)
 {
 	int			left = dims % 16;
 	Size		whole = dims - left;
@@ -152,9 +155,9 @@ float_rows(const float4 *query, int dims, const char *rows, Size stride, int n,
 				sums[r][b] = FloatsAll(0);
 		}
 		for (Size i = 0; i < whole; i += 16)
-			float_rows_add(query, row, i, 16, half, squared, sums);
+			float_rows_add(query, row, i, 16, half, metric, sums);
 		if (left > 0)
-			float_rows_add(query, row, whole, left, half, squared, sums);
+			float_rows_add(query, row, whole, left, half, metric, sums);
 #pragma GCC unroll 4
 		for (int r = 0; r < ROWS; r++)
 		{
@@ -164,18 +167,20 @@ float_rows(const float4 *query, int dims, const char *rows, Size stride, int n,
 	}
 }
 
-#define FloatRows(name, half, squared) \
+#define FloatRows(name, half, metric) \
 static TARGET void \
 name(const float4 *query, int dims, const char *rows, Size stride, int n, \
 	 float4 *sums) \
 { \
-	float_rows(query, dims, rows, stride, n, half, squared, sums); \
+	float_rows(query, dims, rows, stride, n, half, metric, sums); \
 }
 
-FloatRows(f32_l2_rows, false, true)
-FloatRows(f32_dot_rows, false, false)
-FloatRows(f16_l2_rows, true, true)
-FloatRows(f16_dot_rows, true, false)
+FloatRows(f32_l2_rows, false, ECP_METRIC_L2)
+FloatRows(f32_dot_rows, false, ECP_METRIC_IP)
+FloatRows(f32_l1_rows, false, ECP_METRIC_L1)
+FloatRows(f16_l2_rows, true, ECP_METRIC_L2)
+FloatRows(f16_dot_rows, true, ECP_METRIC_IP)
+FloatRows(f16_l1_rows, true, ECP_METRIC_L1)
 
 static TARGET void
 f16_floats(const uint16 *x, int n, float4 *floats)

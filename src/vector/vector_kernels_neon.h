@@ -323,23 +323,34 @@ code_sums(Words even, Words odd, Ints *sums)
 	sums[3] += (Ints) vmovl_high_u16(high);
 }
 
-static TARGET void
-bit_rank_rows(const uint8 *query, int bytes, const uint8 *rows, Size stride,
-			  int n, float8 *ranks)
+TEMPLATE void
+bit_ranks(const uint8 *query, int bytes, const uint8 *rows, Size stride, int n,
+		  bool jaccard, float8 *ranks)
 {
 	for (int r = 0; r < n; r++)
 	{
 		const uint8 *row = rows + r * stride;
-		uint16x8_t	sums = vdupq_n_u16(0);
+		uint16x8_t	differ = vdupq_n_u16(0);
+		uint16x8_t	both = vdupq_n_u16(0);
 
 		/* at most 16 a step: no vector is so long that 16 bits overflow */
 		for (int i = 0; i < bytes; i += 16)
-			sums = vpadalq_u8(sums,
-							  vcntq_u8(veorq_u8(bytes_load_some(query, i, bytes),
-												bytes_load_some(row, i, bytes))));
-		ranks[r] = vaddlvq_u16(sums);
+		{
+			Bytes		x = bytes_load_some(row, i, bytes);
+			Bytes		q = bytes_load_some(query, i, bytes);
+
+			differ = vpadalq_u8(differ, vcntq_u8(veorq_u8(x, q)));
+			if (jaccard)
+				both = vpadalq_u8(both, vcntq_u8(vandq_u8(x, q)));
+		}
+		ranks[r] = vaddlvq_u16(differ);
+		if (jaccard)
+			ranks[r] = ecp_jaccard(vaddlvq_u16(both),
+								   (int64) vaddlvq_u16(both) + vaddlvq_u16(differ));
 	}
 }
+
+EcpBitRows(TARGET, bit_ranks)
 
 #endif							/* ECP_HAVE_NEON_KERNELS */
 

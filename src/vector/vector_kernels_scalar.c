@@ -163,13 +163,7 @@ u8_sums(const uint8 *a, const uint8 *b, int dims, EcpU8Sums *sums)
 	*sums = result;
 }
 
-static void
-bit_rank_rows(const uint8 *query, int bytes, const uint8 *rows,
-			  Size stride, int n, float8 *ranks)
-{
-	for (int r = 0; r < n; r++)
-		ranks[r] = ecp_bits_differ(query, rows + r * stride, bytes);
-}
+EcpBitRows(, ecp_bit_ranks)
 
 /* Add the lanes pairwise, in the order that every instruction set keeps. */
 static float4
@@ -196,7 +190,7 @@ element(const char *row, int dims, bool half, int i)
 
 static void
 float_rows(const float4 *query, int dims, const char *rows, Size stride,
-		   int n, bool half, bool squared, float4 *sums)
+		   int n, bool half, EcpMetric metric, float4 *sums)
 {
 	for (int r = 0; r < n; r++, rows += stride)
 	{
@@ -207,26 +201,29 @@ float_rows(const float4 *query, int dims, const char *rows, Size stride,
 			float4		x = element(rows, dims, half, i);
 			float4		q = element((const char *) query, dims, false, i);
 
-			if (squared)
+			if (metric == ECP_METRIC_L2)
 				x = q = x - q;
-			lanes[i % LANES] = fmaf(x, q, lanes[i % LANES]);
+			lanes[i % LANES] = metric == ECP_METRIC_L1 ? lanes[i % LANES] + fabsf(x - q) :
+				fmaf(x, q, lanes[i % LANES]);
 		}
 		sums[r] = add_lanes(lanes);
 	}
 }
 
-#define FloatRows(name, half, squared) \
+#define FloatRows(name, half, metric) \
 static void \
 name(const float4 *query, int dims, const char *rows, Size stride, int n, \
 	 float4 *sums) \
 { \
-	float_rows(query, dims, rows, stride, n, half, squared, sums); \
+	float_rows(query, dims, rows, stride, n, half, metric, sums); \
 }
 
-FloatRows(f32_l2_rows, false, true)
-FloatRows(f32_dot_rows, false, false)
-FloatRows(f16_l2_rows, true, true)
-FloatRows(f16_dot_rows, true, false)
+FloatRows(f32_l2_rows, false, ECP_METRIC_L2)
+FloatRows(f32_dot_rows, false, ECP_METRIC_IP)
+FloatRows(f32_l1_rows, false, ECP_METRIC_L1)
+FloatRows(f16_l2_rows, true, ECP_METRIC_L2)
+FloatRows(f16_dot_rows, true, ECP_METRIC_IP)
+FloatRows(f16_l1_rows, true, ECP_METRIC_L1)
 
 static void
 f16_floats(const uint16 *x, int n, float4 *floats)

@@ -287,7 +287,7 @@ ecp_nibbles_query_init(void *memory, EcpMetric metric, int dims,
 	float4		x[ECP_NIBBLES_DIMS_MAX];
 
 	Assert(dims >= 1 && dims <= ECP_NIBBLES_DIMS_MAX);
-	Assert(metric != ECP_METRIC_HAMMING && eps >= 0);
+	Assert(metric <= ECP_METRIC_COSINE && eps >= 0);
 	memset(query, 0, ecp_nibbles_query_bytes(dims));
 	query->metric = metric;
 	query->bytes = EcpCodeBytes(dims);

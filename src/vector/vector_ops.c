@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * vector_ops.c
- *	  The operators <->, <#> and <=> and their functions, over real[], double
- *	  precision[], bytea and bit.
+ *	  The operators <->, <#>, <=>, <+> and <&> and their functions, over real[],
+ *	  double precision[], bytea and bit.
  *
  * Each SQL function is column type x metric; all of them are
  * vector_distance() with other parameters, which calls the kernels that the
@@ -71,7 +71,10 @@ vector_distance(FunctionCallInfo fcinfo, EcpColumnType type, EcpMetric metric)
 ECP_DISTANCE_FUNCTIONS(real, ECP_COLUMN_ARRAY);
 ECP_DISTANCE_FUNCTIONS(double, ECP_COLUMN_DOUBLES);
 ECP_DISTANCE_FUNCTIONS(bytea, ECP_COLUMN_BYTEA);
+ECP_DISTANCE_FUNCTION(ecp_real_l1_distance, ECP_COLUMN_ARRAY, ECP_METRIC_L1, +);
+ECP_DISTANCE_FUNCTION(ecp_double_l1_distance, ECP_COLUMN_DOUBLES, ECP_METRIC_L1, +);
 ECP_DISTANCE_FUNCTION(ecp_bit_hamming_distance, ECP_COLUMN_BIT, ECP_METRIC_HAMMING, +);
+ECP_DISTANCE_FUNCTION(ecp_bit_jaccard_distance, ECP_COLUMN_BIT, ECP_METRIC_JACCARD, +);
 
 /* A vector of one column type as the same vector of another. */
 static Datum

@@ -48,7 +48,10 @@ typedef enum EcpMetric
 	ECP_METRIC_L2 = 1,
 	ECP_METRIC_IP = 2,			/* negative inner product */
 	ECP_METRIC_COSINE = 3,		/* 1 - cosine similarity */
-	ECP_METRIC_HAMMING = 4		/* bits that differ; of bits only */
+	ECP_METRIC_HAMMING = 4,		/* bits that differ; of bits only */
+	ECP_METRIC_L1 = 5,			/* sum of absolute differences; of floats only */
+	ECP_METRIC_JACCARD = 6		/* 1 - bits in both / bits in either; of bits
+								 * only */
 } EcpMetric;
 
 #define ECP_DIMS_MAX	16000

@@ -8,7 +8,7 @@ SELECT bag_eq($$
 	SELECT oprname::text, oprleft::regtype::text, proname::text
 	FROM pg_operator JOIN pg_proc p ON p.oid = oprcode
 	WHERE oprleft = oprright AND oprleft IN ('real[]'::regtype, 'double precision[]'::regtype, 'bytea'::regtype, 'bit'::regtype)
-	  AND oprname IN ('<->', '<#>', '<=>')
+	  AND oprname IN ('<->', '<#>', '<=>', '<+>', '<&>')
 	  AND oprresult = 'float8'::regtype $$,
 	$$ VALUES ('<->', 'real[]', 'ecp_l2_distance'),
 		('<#>', 'real[]', 'ecp_negative_inner_product'),
@@ -19,8 +19,11 @@ SELECT bag_eq($$
 		('<->', 'bytea', 'ecp_l2_distance'),
 		('<#>', 'bytea', 'ecp_negative_inner_product'),
 		('<=>', 'bytea', 'ecp_cosine_distance'),
-		('<->', 'bit', 'ecp_hamming_distance') $$,
-	'three distances for each of three types, one for bits');
+		('<+>', 'real[]', 'ecp_l1_distance'),
+		('<+>', 'double precision[]', 'ecp_l1_distance'),
+		('<->', 'bit', 'ecp_hamming_distance'),
+		('<&>', 'bit', 'ecp_jaccard_distance') $$,
+	'four distances of floats, three of bytes, two of bits');
 SELECT is((SELECT count(*) FROM pg_operator
 	WHERE oprleft = oprright AND oprname IN ('<->', '<#>', '<=>') AND oprcode IN (SELECT oid FROM pg_proc WHERE proname ~ '^ecp_')
 	  AND oprleft IN ('smallint[]'::regtype, 'integer[]'::regtype, 'bigint[]'::regtype, 'numeric[]'::regtype)),
@@ -28,7 +31,7 @@ SELECT is((SELECT count(*) FROM pg_operator
 SELECT is_empty($$
 	SELECT oid::regoperator FROM pg_operator
 	WHERE oprcode IN (SELECT oid FROM pg_proc WHERE proname ~ '^ecp_')
-	  AND oprname IN ('<->', '<#>', '<=>') AND oprcom <> oid $$,
+	  AND oprname IN ('<->', '<#>', '<=>', '<+>', '<&>') AND oprcom <> oid $$,
 	'distances are their own commutators');
 SELECT function_returns('ecp_inner_product', ARRAY['real[]', 'real[]'], 'double precision');
 SELECT function_returns('ecp_inner_product', ARRAY['bytea', 'bytea'], 'double precision');
@@ -47,7 +50,8 @@ SELECT bag_eq($$
 		('double_ip_ops', 'double precision[]', false),
 		('double_cosine_ops', 'double precision[]', false), ('bytea_l2_ops', 'bytea', true),
 		('bytea_ip_ops', 'bytea', false), ('bytea_cosine_ops', 'bytea', false),
-		('bit_ops', 'bit', true),
+		('bit_ops', 'bit', true), ('bit_set_ops', 'bit', false),
+		('real_l1_ops', 'real[]', false), ('double_l1_ops', 'double precision[]', false),
 		('bool_ops', 'boolean', true), ('char_ops', '"char"', true),
 		('int2_ops', 'smallint', true), ('int4_ops', 'integer', true),
 		('int8_ops', 'bigint', true), ('oid_ops', 'oid', true),
@@ -60,7 +64,7 @@ SELECT bag_eq($$
 		('bpchar_ops', 'character', true),
 		('numeric_ops', 'numeric', true), ('array_ops', 'anyarray', true),
 		('jsonb_path_ops', 'jsonb', true) $$,
-	'ten operator classes of vectors, L2 by default, and those of key columns');
+	'thirteen operator classes of vectors, L2 by default, and those of key columns');
 SELECT bag_eq($$
 	SELECT f.opfname::text AS family, oprname::text, amopstrategy::integer, amoppurpose::text,
 		s.opfname::text AS sort, amproc::regproc::text
@@ -78,14 +82,17 @@ SELECT bag_eq($$
 		('bytea_l2_ops', '<->', 1, 'o', 'float_ops', 'ecp_class_bytea_l2'),
 		('bytea_ip_ops', '<#>', 1, 'o', 'float_ops', 'ecp_class_bytea_ip'),
 		('bytea_cosine_ops', '<=>', 1, 'o', 'float_ops', 'ecp_class_bytea_cosine'),
+		('real_l1_ops', '<+>', 1, 'o', 'float_ops', 'ecp_class_real_l1'),
+		('real_l1_ops', '<+>', 1, 'o', 'float_ops', 'ecp_class_double_l1'),
+		('bit_set_ops', '<&>', 1, 'o', 'float_ops', 'ecp_class_bit_jaccard'),
 		('bit_ops', '<->', 1, 'o', 'float_ops', 'ecp_class_bit_hamming') $$,
 	'each has its operator, for ordering, and its support function');
 SELECT bag_eq($$
 	SELECT amproclefttype::regtype::text, amprocrighttype::regtype::text, amproc::regproc::text, count(*)
 	FROM pg_amproc JOIN pg_opfamily f ON f.oid = amprocfamily JOIN pg_am a ON a.oid = opfmethod
 	WHERE amname = 'ecp' AND amprocnum = 2 GROUP BY 1, 2, 3 $$,
-	$$ VALUES ('real[]', 'double precision[]', 'ecp_double', 3::bigint),
-		('double precision[]', 'real[]', 'ecp_real', 3) $$,
+	$$ VALUES ('real[]', 'double precision[]', 'ecp_double', 4::bigint),
+		('double precision[]', 'real[]', 'ecp_real', 4) $$,
 	'vectors of real and double precision are made from each other');
 SELECT is_empty($$
 	SELECT opcname FROM pg_opclass o JOIN pg_am a ON a.oid = opcmethod

@@ -28,9 +28,10 @@ load_vecs(
 sub check_index
 {
 	my ($name, $table, $column, $with, $floor, $policy) = @_;
-	my $queries = $table eq 'items' ? 'queries' : 'real_queries';
-	my $op =
-	  $column =~ /_ip_/ ? '<#>' : $column =~ /_cosine_/ ? '<=>' : '<->';
+	my %queries_of = (items => 'queries', sets => 'set_queries');
+	my $queries = $queries_of{$table} || 'real_queries';
+	my %ops = (ip => '<#>', cosine => '<=>', l1 => '<+>', set => '<&>');
+	my $op = $column =~ /_(ip|cosine|l1|set)_/ ? $ops{$1} : '<->';
 
 	$node->safe_psql(
 		'postgres', qq(
@@ -94,6 +95,31 @@ foreach my $metric ('l2', 'ip', 'cosine')
 			0.92, 'auto');
 	}
 }
+
+foreach my $with ('quantizer = none', 'quantizer = rabitq', 'vectors = half')
+{
+	check_index("L1 $with", 'reals', 'v real_l1_ops', $with, 0.92, 'auto');
+}
+
+# sentences as sets of their trigrams, by Jaccard distance
+$node->safe_psql(
+	'postgres', q(
+	CREATE FUNCTION trigrams(line text) RETURNS bit(512) LANGUAGE plpgsql IMMUTABLE AS $$
+	DECLARE
+		bits bit(512) := 0::bit(512);
+	BEGIN
+		FOR i IN 1 .. length(line) - 2 LOOP
+			bits := set_bit(bits, ('x' || md5(substr(line, i, 3)))::bit(9)::int, 1);
+		END LOOP;
+		RETURN bits;
+	END $$;
+	CREATE TABLE sentences (role text, source text, document text, sentence text);
+	COPY sentences FROM ') . test_data('sentences.tsv') . q(';
+	CREATE TABLE sets AS SELECT row_number() OVER () AS id, trigrams(sentence) AS v
+		FROM sentences WHERE role = 'base';
+	CREATE TABLE set_queries AS SELECT row_number() OVER () AS id, trigrams(sentence) AS v
+		FROM sentences WHERE role = 'query'));
+check_index('Jaccard', 'sets', 'v bit_set_ops', 'seed = 1', 0.92, 'auto');
 
 # ecp_recall() agrees with what the executor finds
 $node->safe_psql(

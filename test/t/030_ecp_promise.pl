@@ -166,7 +166,7 @@ keeps_promise(
 	queries => 200) foreach (500, 100, 10);
 
 # the other distances
-foreach my $metric ([ 'cosine', '<=>' ], [ 'ip', '<#>' ])
+foreach my $metric ([ 'cosine', '<=>' ], [ 'ip', '<#>' ], [ 'l1', '<+>' ])
 {
 	my ($name, $op) = @$metric;
 
@@ -174,6 +174,10 @@ foreach my $metric ([ 'cosine', '<=>' ], [ 'ip', '<#>' ])
 	build('clustered', "real_${name}_ops");
 	keeps_promise('clustered', op => $op, label => $name);
 }
+
+$node->safe_psql('postgres', 'DROP INDEX ecp_promise.bits_i');
+build('bits', 'bit_set_ops');
+keeps_promise('bits', op => '<&>', label => 'Jaccard');
 
 # an index that started empty, and was filled in batches
 $node->safe_psql(

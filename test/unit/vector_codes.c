@@ -51,7 +51,9 @@ static const Kind kinds[] = {
 	{"bytea, cosine", ECP_ELEM_UINT8, ECP_METRIC_COSINE, ECP_ELEM_FLOAT32},
 	{"real[], L2", ECP_ELEM_FLOAT32, ECP_METRIC_L2, ECP_ELEM_FLOAT32},
 	{"real[], inner product", ECP_ELEM_FLOAT32, ECP_METRIC_IP, ECP_ELEM_FLOAT32},
-	{"real[], cosine", ECP_ELEM_FLOAT32, ECP_METRIC_COSINE, ECP_ELEM_FLOAT32}
+	{"real[], cosine", ECP_ELEM_FLOAT32, ECP_METRIC_COSINE, ECP_ELEM_FLOAT32},
+	/* which is never below L2 */
+	{"real[], L1", ECP_ELEM_FLOAT32, ECP_METRIC_L1, ECP_ELEM_FLOAT32}
 };
 
 /* How the vectors of a test lie: around one centre, each element within this. */
@@ -225,7 +227,7 @@ count_above(const Kind *kind, const Shape *shape, int dims, float scale,
 		exact_fac[f] = exact_factors[f];
 
 	codes = ecp_code_query_create(kind->leader_elem, kind->metric, dims, dims,
-								  pquery, ECP_CODE_EPS_WIDE, true);
+								  pquery, ECP_CODE_EPS_WIDE, true, 0);
 	if (has_leader)
 	{
 		void	   *memory = malloc(ecp_panel_bytes(kind->leader_elem, dims, 1));

@@ -31,7 +31,6 @@
 #include "unit_memory.h"
 
 #define ROWS_MAX		200
-
 /* Comparisons of the test that is running. */
 static int	npassed = 0;
 static int	nfailed = 0;
@@ -141,15 +140,24 @@ fill_bits(uint8 *bits, int dims, int n, int pattern)
 		bits[i * bytes - 1] &= 0xFF00 >> dims % 8;
 }
 
-/* Bits that differ, one by one. */
-static int
-expected_hamming(int dims, const uint8 *a, const uint8 *b)
+/* From the bits of two strings, one by one. */
+static float8
+expected_bits(EcpMetric metric, int dims, const uint8 *a, const uint8 *b)
 {
-	int			count = 0;
+	int			differ = 0;
+	int			both = 0;
 
 	for (int i = 0; i < dims; i++)
-		count += ((a[i / 8] ^ b[i / 8]) >> (7 - i % 8)) & 1;
-	return count;
+	{
+		int			x = a[i / 8] >> (7 - i % 8) & 1;
+		int			y = b[i / 8] >> (7 - i % 8) & 1;
+
+		differ += x != y;
+		both += x && y;
+	}
+	if (metric == ECP_METRIC_HAMMING)
+		return differ;
+	return both == 0 ? 1 : 1 - both / (float8) (both + differ);
 }
 
 /*
@@ -185,9 +193,10 @@ expected_rank(EcpElem elem, EcpMetric metric, int dims, const void *a,
 	float8		ab = 0;
 	float8		bb = 0;
 	float8		l2 = 0;
+	float8		l1 = 0;
 
-	if (metric == ECP_METRIC_HAMMING)
-		return expected_hamming(dims, a, b);
+	if (elem == ECP_ELEM_BIT)
+		return expected_bits(metric, dims, a, b);
 	for (int i = 0; i < dims; i++)
 	{
 		float8		x = (elem == ECP_ELEM_UINT8) ?
@@ -199,12 +208,13 @@ expected_rank(EcpElem elem, EcpMetric metric, int dims, const void *a,
 		ab += x * y;
 		bb += y * y;
 		l2 += (x - y) * (x - y);
+		l1 += fabs(x - y);
 	}
 
 	if (scale)
-		*scale = (metric == ECP_METRIC_L2) ? l2 :
+		*scale = (metric == ECP_METRIC_L2) ? l2 : (metric == ECP_METRIC_L1) ? l1 :
 			(metric == ECP_METRIC_IP) ? sqrt(aa * bb) : 1;
-	return (metric == ECP_METRIC_L2) ? l2 :
+	return (metric == ECP_METRIC_L2) ? l2 : (metric == ECP_METRIC_L1) ? l1 :
 		(metric == ECP_METRIC_IP) ? -ab : 1 - ab / sqrt(aa * bb);
 }
 
@@ -353,7 +363,7 @@ test_rows(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
 					  ecp_rank_distance(metric, ranks[1][i]), 0) ||
 			  ranks[1][i] < 0,
 			  isa, "distance follows from rank", dims, n, pattern);
-		check(elem != ECP_ELEM_BIT ||
+		check(metric != ECP_METRIC_HAMMING ||
 			  is_spread_rank(dims, (uint8 *) query,
 							 (uint8 *) rows + i * row_bytes, ranks[1][i]),
 			  isa, "rank of bits as bytes", dims, n, pattern);
@@ -612,7 +622,7 @@ code_all(const char *isa, EcpElem elem, EcpMetric metric, int dims,
 			check(false, isa, "code back from its block", dims, n, 0);
 	}
 	prepared = ecp_code_query_create(elem, metric, dims, 7, query,
-									 ECP_CODE_EPS, true);
+									 ECP_CODE_EPS, true, 0);
 	if (leader == NULL)
 		leader_rank = ecp_code_query_origin(prepared);
 	ecp_code_query_bounds(prepared, leader_rank, coded->blocks,
@@ -825,6 +835,15 @@ test_conversions(const char *isa)
 	}
 }
 
+/* What the comparisons since the last report say. */
+static void
+report(const char *isa, const char *elem, const char *metric, const char *what)
+{
+	unit_ok(nfailed == 0 && npassed > 0, "%s, %s %s: %s (%d comparisons)", isa, elem,
+			metric, what, npassed + nfailed);
+	npassed = nfailed = 0;
+}
+
 static void
 test_isa(const char *isa)
 {
@@ -835,44 +854,37 @@ test_isa(const char *isa)
 	random_state = 1;
 	npassed = nfailed = 0;
 	test_all_rows(isa, ECP_ELEM_BIT, ECP_METRIC_HAMMING);
-	unit_ok(nfailed == 0 && npassed > 0, "%s, bit Hamming: rows (%d comparisons)",
-			isa, npassed + nfailed);
-
-	npassed = nfailed = 0;
+	report(isa, "bit", "Hamming", "rows");
 	test_conversions(isa);
-	unit_ok(nfailed == 0 && npassed > 0, "%s: conversions (%d comparisons)",
-			isa, npassed + nfailed);
+	report(isa, "all", "kinds", "conversions");
 
 	for (int e = 0; e < lengthof(elems); e++)
 	{
 		for (int metric = ECP_METRIC_L2; metric <= ECP_METRIC_COSINE; metric++)
 		{
-			npassed = nfailed = 0;
 			test_all_rows(isa, elems[e], metric);
-			unit_ok(nfailed == 0 && npassed > 0, "%s, %s %s: rows (%d comparisons)",
-					isa, elem_names[e], metric_names[metric],
-					npassed + nfailed);
+			report(isa, elem_names[e], metric_names[metric], "rows");
 
 			/* prepared vectors under cosine are float32 */
 			if (metric != ECP_METRIC_COSINE || elems[e] == ECP_ELEM_FLOAT32)
 			{
-				npassed = nfailed = 0;
 				test_all_codes(isa, elems[e], metric);
-				unit_ok(nfailed == 0 && npassed > 0, "%s, %s %s: codes (%d comparisons)",
-						isa, elem_names[e], metric_names[metric],
-						npassed + nfailed);
+				report(isa, elem_names[e], metric_names[metric], "codes");
 			}
 
 			if (metric == ECP_METRIC_COSINE)
 				continue;		/* panels are for L2 and IP */
 
-			npassed = nfailed = 0;
 			test_all_panels(isa, elems[e], metric);
-			unit_ok(nfailed == 0 && npassed > 0, "%s, %s %s: panels (%d comparisons)",
-					isa, elem_names[e], metric_names[metric],
-					npassed + nfailed);
+			report(isa, elem_names[e], metric_names[metric], "panels");
 		}
 	}
+
+	/* last, so that the others have the random numbers that they have had */
+	test_all_rows(isa, ECP_ELEM_FLOAT32, ECP_METRIC_L1);
+	report(isa, "float32", "L1", "rows");
+	test_all_rows(isa, ECP_ELEM_BIT, ECP_METRIC_JACCARD);
+	report(isa, "bit", "Jaccard", "rows");
 }
 
 int

@@ -33,6 +33,7 @@
 #include "ecp/create/ecp_policy.h"
 #include "ecp/define/ecp_define.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_run.h"
 #include "ecp/recall/ecp_recall_curve.h"
 #include "ecp/search/ecp_stop.h"
@@ -294,6 +295,51 @@ plan_clusters(EcpBuild *build, EcpSample *sample)
 					ecp_build_state_sample_rows(build, sample->table_rows));
 }
 
+/*
+ * Codes tell how far rows are apart by L2.  By L1 distance, there are some by default if
+ * rows of the sample say that this is nearly in proportion, as of dense embeddings:
+ * the relation of the two has a standard deviation of PLAN_L1_SPREAD of it at most.
+ */
+#define PLAN_L1_ROWS	256
+#define PLAN_L1_LEAST	16
+#define PLAN_L1_SPREAD	0.03
+
+static void
+plan_codes(EcpBuild *build, const EcpSample *sample)
+{
+	EcpMetaPageData *meta = &build->state.meta;
+	double		sum = 0;
+	double		squares = 0;
+	int			n = 0;
+
+	if (meta->ecpm_metric != ECP_METRIC_L1 || meta->ecpm_elem == ECP_ELEM_NIBBLES ||
+		build->options.quantizer != ECP_QUANTIZER_AUTO)
+		return;
+	for (int64 i = 1; i < Min(sample->n, PLAN_L1_ROWS); i++)
+	{
+		const char *row = sample->rows + i * sample->stride;
+		double		l2 = ecp_leader_distance(meta, row, row - sample->stride);
+		double		times = l2 == 0 ? 0 : ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L1,
+													   meta->ecpm_dims, row,
+													   row - sample->stride) / l2;
+
+		n += l2 > 0;
+		sum += times;
+		squares += times * times;
+	}
+	if (n < PLAN_L1_LEAST ||
+		squares / n - (sum / n) * (sum / n) > (PLAN_L1_SPREAD * sum / n) * (PLAN_L1_SPREAD * sum / n))
+		return;
+	meta->ecpm_quantizer = ecp_geometry_quantizer(ECP_QUANTIZER_RABITQ, meta, meta->ecpm_dims);
+	ecp_geometry_init(&build->state);
+	if (build->options.cluster_size == 0)
+		return;
+	ecp_meta_set_cluster_rows(meta, &build->state.leaf,
+							  ecp_meta_cluster_rows(&build->state.leaf,
+													(uint64) build->options.cluster_size * 1024));
+	ecp_geometry_init(&build->state);
+}
+
 /* ---- the build ---- */
 
 /* Plan what follows from the sample, launch the workers, and read its rest. */
@@ -312,6 +358,7 @@ build_begin_team(EcpBuild *build, EcpSample *sample)
 	if (build->team)
 		build->plan.nparticipants = build->team->nworkers + 1;
 	ecp_sample_fetch(build, sample);
+	plan_codes(build, sample);
 	build->plan.table_rows = sample->table_rows;
 	if (build->team && sample->n == 0)
 	{

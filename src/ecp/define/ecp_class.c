@@ -36,7 +36,7 @@
 #include "lib/stringinfo.h"
 #include "utils/builtins.h"
 
-StaticAssertDecl(ECP_METRIC_HAMMING < 256, "metric does not fit in a code");
+StaticAssertDecl(ECP_METRIC_JACCARD < 256, "metric does not fit in a code");
 StaticAssertDecl(EcpClassCode(ECP_COLUMN_DOUBLES, 0) < ECP_ATTR_CLASS,
 				 "column types overlap the flag of attributes");
 StaticAssertDecl(ECP_ATTR_KIND_MAX <= 0xFF,
@@ -58,12 +58,16 @@ ECP_CLASS_FUNCTION(ecp_class_real_ip,
 				   EcpClassCode(ECP_COLUMN_ARRAY, ECP_METRIC_IP));
 ECP_CLASS_FUNCTION(ecp_class_real_cosine,
 				   EcpClassCode(ECP_COLUMN_ARRAY, ECP_METRIC_COSINE));
+ECP_CLASS_FUNCTION(ecp_class_real_l1,
+				   EcpClassCode(ECP_COLUMN_ARRAY, ECP_METRIC_L1));
 ECP_CLASS_FUNCTION(ecp_class_double_l2,
 				   EcpClassCode(ECP_COLUMN_DOUBLES, ECP_METRIC_L2));
 ECP_CLASS_FUNCTION(ecp_class_double_ip,
 				   EcpClassCode(ECP_COLUMN_DOUBLES, ECP_METRIC_IP));
 ECP_CLASS_FUNCTION(ecp_class_double_cosine,
 				   EcpClassCode(ECP_COLUMN_DOUBLES, ECP_METRIC_COSINE));
+ECP_CLASS_FUNCTION(ecp_class_double_l1,
+				   EcpClassCode(ECP_COLUMN_DOUBLES, ECP_METRIC_L1));
 ECP_CLASS_FUNCTION(ecp_class_bytea_l2,
 				   EcpClassCode(ECP_COLUMN_BYTEA, ECP_METRIC_L2));
 ECP_CLASS_FUNCTION(ecp_class_bytea_ip,
@@ -72,6 +76,8 @@ ECP_CLASS_FUNCTION(ecp_class_bytea_cosine,
 				   EcpClassCode(ECP_COLUMN_BYTEA, ECP_METRIC_COSINE));
 ECP_CLASS_FUNCTION(ecp_class_bit_hamming,
 				   EcpClassCode(ECP_COLUMN_BIT, ECP_METRIC_HAMMING));
+ECP_CLASS_FUNCTION(ecp_class_bit_jaccard,
+				   EcpClassCode(ECP_COLUMN_BIT, ECP_METRIC_JACCARD));
 
 /* of the bridging extension, ecp_pgvector */
 ECP_CLASS_FUNCTION(ecp_class_vector_l2,
@@ -80,12 +86,16 @@ ECP_CLASS_FUNCTION(ecp_class_vector_ip,
 				   EcpClassCode(ECP_COLUMN_VECTOR, ECP_METRIC_IP));
 ECP_CLASS_FUNCTION(ecp_class_vector_cosine,
 				   EcpClassCode(ECP_COLUMN_VECTOR, ECP_METRIC_COSINE));
+ECP_CLASS_FUNCTION(ecp_class_vector_l1,
+				   EcpClassCode(ECP_COLUMN_VECTOR, ECP_METRIC_L1));
 ECP_CLASS_FUNCTION(ecp_class_halfvec_l2,
 				   EcpClassCode(ECP_COLUMN_HALFVEC, ECP_METRIC_L2));
 ECP_CLASS_FUNCTION(ecp_class_halfvec_ip,
 				   EcpClassCode(ECP_COLUMN_HALFVEC, ECP_METRIC_IP));
 ECP_CLASS_FUNCTION(ecp_class_halfvec_cosine,
 				   EcpClassCode(ECP_COLUMN_HALFVEC, ECP_METRIC_COSINE));
+ECP_CLASS_FUNCTION(ecp_class_halfvec_l1,
+				   EcpClassCode(ECP_COLUMN_HALFVEC, ECP_METRIC_L1));
 
 ECP_CLASS_FUNCTION(ecp_class_attr_bool, ECP_ATTR_CLASS | ECP_ATTR_BOOL);
 ECP_CLASS_FUNCTION(ecp_class_attr_char, ECP_ATTR_CLASS | ECP_ATTR_CHAR);

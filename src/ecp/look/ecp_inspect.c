@@ -40,6 +40,8 @@ static const char *const metric_names[] = {
 	[ECP_METRIC_IP] = "ip",
 	[ECP_METRIC_COSINE] = "cosine",
 	[ECP_METRIC_HAMMING] = "hamming",
+	[ECP_METRIC_L1] = "l1",
+	[ECP_METRIC_JACCARD] = "jaccard",
 };
 
 /* ecp_meta_read_state() has checked that the number has a name. */

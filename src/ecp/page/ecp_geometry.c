@@ -192,7 +192,8 @@ geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
  * The quantiser for vectors of "dims" elements if "wanted" is requested:
  * none if their codes do not fit a page, or would not be shorter than they are.
  * AUTO uses one where the vectors are
- * so long that reading codes first saves more than it costs.
+ * so long that reading codes first saves more than it costs; by L1 distance a build
+ * decides, which knows some vectors.
  */
 uint8
 ecp_geometry_quantizer(uint8 wanted, const EcpMetaPageData *meta,
@@ -207,7 +208,8 @@ ecp_geometry_quantizer(uint8 wanted, const EcpMetaPageData *meta,
 		return ECP_QUANTIZER_NONE;
 	least = meta->ecpm_elem == ECP_ELEM_UINT8 ?
 		ECP_AUTO_DIMS_UINT8 : ECP_AUTO_DIMS_FLOAT;
-	if (wanted == ECP_QUANTIZER_AUTO && dims < least)
+	if (wanted == ECP_QUANTIZER_AUTO &&
+		(dims < least || meta->ecpm_metric == ECP_METRIC_L1))
 		return ECP_QUANTIZER_NONE;
 
 	geo.dims = dims;

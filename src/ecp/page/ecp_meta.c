@@ -81,7 +81,7 @@ ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims)
 
 /* What an index keeps of vectors of a column type, by the storage parameter. */
 static EcpVectorsKind
-meta_vectors(Relation index, EcpColumnType type, int wanted)
+meta_vectors(Relation index, EcpColumnType type, EcpMetric metric, int wanted)
 {
 	if (wanted == ECP_VECTORS_AUTO)
 		return type == ECP_COLUMN_HALFVEC ? ECP_VECTORS_HALF : ECP_VECTORS_FULL;
@@ -107,6 +107,13 @@ meta_vectors(Relation index, EcpColumnType type, int wanted)
 				 errmsg("index \"%s\" with the storage parameter vectors = codes cannot have INCLUDE columns",
 						RelationGetRelationName(index)),
 				 errdetail("They are for index-only scans, but exact distances come from the table.")));
+	if (wanted == ECP_VECTORS_CODES && metric == ECP_METRIC_L1)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("index \"%s\" with the storage parameter vectors = codes cannot be by L1 distance",
+						RelationGetRelationName(index)),
+				 errdetail("Codes of four bits do not tell how far apart vectors are by that."),
+				 errhint("Use vectors = half.")));
 	return wanted;
 }
 
@@ -157,7 +164,7 @@ ecp_meta_form(Relation index, EcpMetaPageData *meta)
 	meta->ecpm_version = ECP_VERSION;
 	meta->ecpm_min_reader = ECP_MIN_READER;
 	meta->ecpm_column_type = type;
-	meta->ecpm_vectors = meta_vectors(index, type, options.vectors);
+	meta->ecpm_vectors = meta_vectors(index, type, metric, options.vectors);
 	meta->ecpm_elem = meta_elem(type, meta->ecpm_vectors);
 	meta->ecpm_metric = metric;
 	meta->ecpm_leader_elem = ecp_elem_for_leaders(meta->ecpm_elem, metric);

@@ -306,7 +306,8 @@ typedef struct EcpRecallCurveData
 	int64		ecpm_time;		/* TimestampTz */
 	float8		ecpm_tuples;	/* rows then */
 	float8		ecpm_removed;	/* rows that VACUUM has removed since */
-	float4		ecpm_norm;		/* largest square of a row's length, for IP */
+	float4		ecpm_norm;		/* IP: largest square of a row's length; L1:
+								 * distances of rows by L2 */
 	float4		ecpm_spread;	/* of distances; see ecp_stop.c */
 	float4		ecpm_excess;	/* of rows' ranks; see ecp_radius.c */
 	float4		ecpm_excess_deviation;	/* from that on average */

@@ -199,8 +199,8 @@ radius_estimate(Relation index, Datum query, float8 radius)
 		return 0;
 	if (meta->ecpm_metric == ECP_METRIC_L2)
 		radius *= radius;
-	estimate.limit = ecp_stop_square(meta, radius);
 	ecp_place_set_ranks(&estimate.place, meta, estimate.prepared, 0, 0);
+	estimate.limit = ecp_stop_square(&estimate.place, meta, radius);
 	radius_collect(&estimate, &meta->ecpm_root, meta->ecpm_root_level, 1);
 	return estimate.all > 0 ? Max(Min(estimate.within / estimate.all, 1), 0) : -1;
 }

@@ -406,6 +406,8 @@ curve_set_pool(EcpRecallCurve *curve)
 					-ecp_distance(EcpMetaQueryElem(meta), ECP_METRIC_IP,
 								  meta->ecpm_dims, row, row));
 	}
+	if (meta->ecpm_metric == ECP_METRIC_L1)
+		meta->ecpm_curve.ecpm_norm = ecp_recall_query_l1(curve);
 }
 
 /* The first queries have been taken: set where others end. */

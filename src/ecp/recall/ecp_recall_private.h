@@ -311,6 +311,12 @@ extern Size ecp_recall_query_bytes(const EcpRecallCurve *curve);
 extern bool ecp_recall_query_row(EcpRecallCurve *curve, int number, char *query,
 								 ItemPointer tid);
 
+/*
+ * How many times as large as their L2 distance the L1 distance of rows near to each other
+ * is: on average; with codes, at least, but for few.
+ */
+extern float4 ecp_recall_query_l1(EcpRecallCurve *curve);
+
 /* Make a query of this class, which is not that of a row; "vector" has zeros. */
 extern void ecp_recall_query_other(const EcpRecallCurve *curve, EcpQueryClass class,
 								   int number, char *vector);

@@ -36,6 +36,10 @@
 /* Rows that are looked at for one that is not a copy of another. */
 #define QUERY_ROW_TRIES		32
 
+/* Pairs of rows of a cluster, and what is taken off the mean, in standard deviations. */
+#define QUERY_PAIRS			128
+#define QUERY_L1_CAUTION	3.5
+
 /* A stream of random numbers of its own for everything that has a number. */
 static void
 query_seed(const EcpRecallCurve *curve, int number, pg_prng_state *prng)
@@ -165,6 +169,62 @@ ecp_recall_query_row(EcpRecallCurve *curve, int number, char *query, ItemPointer
 	}
 	MemoryContextSwitchTo(old);
 	return found;
+}
+
+/* The same of a pair of rows: 0 if they are not there, or at one place. */
+static double
+query_pair_l1(const EcpRecallCurve *curve, int number)
+{
+	const EcpMetaPageData *meta = &curve->state->meta;
+	Size		bytes = curve->state->leaf.row_bytes + ECP_KERNEL_SLACK;
+	char	   *vector = palloc(bytes);
+	float4	   *rows[2];
+	const EcpChildData *cluster;
+	pg_prng_state prng;
+	ItemPointerData tid;
+	bool		is_copy;
+	uint32		row;
+	double		l2;
+
+	query_seed(curve, number, &prng);
+	cluster = query_choose(curve, &prng, &row);
+	for (int r = 0; r < 2; r++)
+	{
+		rows[r] = palloc(ecp_recall_query_bytes(curve));
+		if (!query_read_row(curve, cluster, r == 0 ? row : row > 0 ? row - 1 : 1,
+							vector, &tid, &is_copy))
+			return 0;
+		ecp_prepare_query(meta, vector, rows[r]);
+	}
+	l2 = ecp_distance(ECP_ELEM_FLOAT32, ECP_METRIC_L2, meta->ecpm_dims, rows[0], rows[1]);
+	return l2 == 0 ? 0 :
+		ecp_distance(ECP_ELEM_FLOAT32, ECP_METRIC_L1, meta->ecpm_dims, rows[0], rows[1]) / l2;
+}
+
+float4
+ecp_recall_query_l1(EcpRecallCurve *curve)
+{
+	MemoryContext old = MemoryContextSwitchTo(curve->row_context);
+	double		sum = 0;
+	double		squares = 0;
+	int			n = 0;
+
+	for (int pair = 0; pair < QUERY_PAIRS; pair++)
+	{
+		double		times = query_pair_l1(curve, -1 - ECP_RECALL_POOL - pair);
+
+		MemoryContextReset(curve->row_context);
+		n += times > 0;
+		sum += times;
+		squares += times * times;
+	}
+	MemoryContextSwitchTo(old);
+	if (n == 0)
+		return 1;
+	sum /= n;
+	if (curve->has_codes)
+		sum -= QUERY_L1_CAUTION * sqrt(Max(squares / n - sum * sum, 0));
+	return Max(sum, 1);
 }
 
 /* An element of a row of the pool; a bit is 0 or 1. */

@@ -454,7 +454,8 @@ search_note_excess(const EcpRecallCurve *curve, EcpRecallSearch *search)
 		const EcpRecallRef *ref = &search->refs[row->cluster];
 		double		radius = curve->clusters[ref->place].ecpc_radius;
 		double		unit = ecp_stop_unit(&search->notes->place, meta, ref->rank, radius);
-		double		e = (ecp_stop_square(meta, row->rank) - ref->rank) / unit;
+		double		square = ecp_stop_square(&search->notes->place, meta, row->rank);
+		double		e = (square - ref->rank) / unit;
 		double		s = radius * radius / unit;
 
 		if (!(unit > 0))
@@ -539,7 +540,8 @@ ecp_recall_search_begin(EcpRecallCurve *curve, EcpRecallSearch *search)
 												  meta->ecpm_rotation_seed,
 												  search->prepared,
 												  SEARCH_CODE_EPS,
-												  curve->state->leaf.levels_bytes > 0);
+												  curve->state->leaf.levels_bytes > 0,
+												  meta->ecpm_curve.ecpm_norm);
 	}
 	search->done = false;
 	search->self_cluster = PG_INT32_MAX;

@@ -231,7 +231,8 @@ search_init_rerank(EcpSearch *search)
 
 /*
  * Prepare to compare codes with the query.  A search that reads all clusters
- * is expected to return all rows in order, so its bounds are wider.
+ * is expected to return all rows in order, so its bounds are wider, and by L1 take it
+ * that a row's distance may be no larger than by L2, which it cannot be below.
  */
 static void
 search_set_codes(EcpSearch *search, const void *prepared)
@@ -243,7 +244,8 @@ search_set_codes(EcpSearch *search, const void *prepared)
 												meta->ecpm_metric, meta->ecpm_dims,
 												meta->ecpm_rotation_seed, prepared,
 												all ? ECP_CODE_EPS_WIDE : ECP_CODE_EPS,
-												search->state.leaf.levels_bytes > 0);
+												search->state.leaf.levels_bytes > 0,
+												all ? 1 : meta->ecpm_curve.ecpm_norm);
 	search->rows.rerank.query = search->query.exact;
 }
 
@@ -388,17 +390,24 @@ search_radius_margin(const EcpMetaPageData *meta, const EcpVector *query,
 	float8		absolute = exact ? 0 : ldexp(sqrt(meta->ecpm_dims), -25);
 	float8		sums = ldexp(3 * (meta->ecpm_dims + 8.0), -24);
 	const float4 *elements = query->data;
+	float8		norm1 = 0;
 	float8		norm2 = 0;
 	float8		moved;
 
 	if (exact && EcpOperatorsAreOurs(meta))
 		return 0;
 	for (int i = 0; i < query->dims; i++)
+	{
+		norm1 += fabsf(elements[i]);
 		norm2 += (float8) elements[i] * elements[i];
+	}
 	switch (meta->ecpm_metric)
 	{
 		case ECP_METRIC_L2:
 			moved = relative * (sqrt(norm2) + Max(radius, 0)) + absolute;
+			return moved + sums * (Max(radius, 0) + moved);
+		case ECP_METRIC_L1:
+			moved = relative * (norm1 + Max(radius, 0)) + absolute * sqrt(meta->ecpm_dims);
 			return moved + sums * (Max(radius, 0) + moved);
 		case ECP_METRIC_IP:
 

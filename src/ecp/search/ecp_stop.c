@@ -117,7 +117,7 @@ place_leader(const EcpPlace *place, const EcpMetaPageData *meta, float4 rank)
 static inline double
 place_row(const EcpPlace *place, const EcpMetaPageData *meta, float8 rank)
 {
-	double		square = ecp_stop_square(meta, rank);
+	double		square = ecp_stop_square(place, meta, rank);
 
 	if (meta->ecpm_metric == ECP_METRIC_IP)
 		square = place->norm + meta->ecpm_curve.ecpm_norm + 2 * rank;
@@ -129,7 +129,7 @@ ecp_place_set_ranks(EcpPlace *place, const EcpMetaPageData *meta,
 					const void *prepared, float4 near, float4 around)
 {
 	place->norm = 0;
-	if (meta->ecpm_metric == ECP_METRIC_IP)
+	if (meta->ecpm_metric == ECP_METRIC_IP || meta->ecpm_metric == ECP_METRIC_JACCARD)
 		place->norm = -ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_IP,
 									meta->ecpm_dims, prepared, prepared);
 	place->near = place_leader(place, meta, near);

@@ -57,7 +57,8 @@ ecp_nearest_add(EcpNearest *nearest, float8 rank)
 
 typedef struct EcpPlace
 {
-	float8		norm;			/* square of the query's length, for IP */
+	float8		norm;			/* square of the query's length, for IP and
+								 * Jaccard */
 	float4		near;
 	float4		around;
 	float4		kth;
@@ -98,14 +99,29 @@ extern void ecp_place_mix(const EcpPlace *place, const EcpRecallCurveData *curve
 extern double ecp_mix_margin(const EcpQueryMix *mix, const float4 *margin);
 
 /*
- * The rank of a row on the scale of the leaders': a cosine rank is half of it, and a
- * differing bit is 255 away.
+ * The rank of a row on the scale of the leaders'.  A cosine rank is half of it, and a
+ * differing bit is 255 away.  Of L1 and Jaccard it is what it is on average: a row's L1
+ * distance is so many times as large as the other (ecpm_norm), and of as many bits as the
+ * query it differs in 2 J / (2 - J) as many.
  */
 static inline double
-ecp_stop_square(const EcpMetaPageData *meta, float8 rank)
+ecp_stop_square(const EcpPlace *place, const EcpMetaPageData *meta, float8 rank)
 {
-	return meta->ecpm_metric == ECP_METRIC_COSINE ? 2 * rank :
-		meta->ecpm_metric == ECP_METRIC_HAMMING ? rank * ECP_BIT_L2 : rank;
+	switch (meta->ecpm_metric)
+	{
+		case ECP_METRIC_COSINE:
+			return 2 * rank;
+		case ECP_METRIC_HAMMING:
+			return rank * ECP_BIT_L2;
+		case ECP_METRIC_L1:
+			rank /= Max(meta->ecpm_curve.ecpm_norm, 1);
+			return rank * rank;
+		case ECP_METRIC_JACCARD:
+			rank = Min(rank, 1);	/* a radius may be larger */
+			return 2 * rank / (2 - rank) * place->norm;
+		default:
+			return rank;
+	}
 }
 
 /*
