@@ -42,7 +42,7 @@ extern void progress(const char *what, double done, double total);
 
 typedef enum Metric
 {
-	METRIC_L2, METRIC_IP, METRIC_COSINE
+	METRIC_L2, METRIC_IP, METRIC_COSINE, METRIC_L1
 } Metric;
 
 /* Vectors of one file: all uint8 or all float32, one after the other. */
@@ -59,8 +59,8 @@ extern void matrix_read(Matrix *matrix, const char *path, long limit);
 extern const void *matrix_row(const Matrix *matrix, long row);
 
 /*
- * Rank of two vectors, exactly: squared distance, negative inner product or
- * 1 - cosine.  Not for speed.
+ * Rank of two vectors, exactly: squared distance, negative inner product,
+ * 1 - cosine or L1 distance.  Not for speed.
  */
 extern double exact_rank(const Matrix *base, long row, const Matrix *queries,
 						 long query, Metric metric);

@@ -104,6 +104,7 @@ exact_rank(const Matrix *base, long row, const Matrix *queries, long query,
 	double		ab = 0;
 	double		bb = 0;
 	double		l2 = 0;
+	double		l1 = 0;
 
 	for (int i = 0; i < base->dims; i++)
 	{
@@ -114,6 +115,7 @@ exact_rank(const Matrix *base, long row, const Matrix *queries, long query,
 		ab += x * y;
 		bb += y * y;
 		l2 += (x - y) * (x - y);
+		l1 += fabs(x - y);
 	}
 
 	switch (metric)
@@ -122,12 +124,14 @@ exact_rank(const Matrix *base, long row, const Matrix *queries, long query,
 			return l2;
 		case METRIC_IP:
 			return -ab;
+		case METRIC_L1:
+			return l1;
 		default:
 			return 1 - ab / sqrt(aa * bb);
 	}
 }
 
-/* Fast and nearly exact: squared distance, or negative inner product. */
+/* Fast and nearly exact: squared distance, L1 distance, or negative inner product. */
 static float
 quick_rank(const Matrix *base, const void *row, const void *query,
 		   Metric metric)
@@ -146,6 +150,12 @@ quick_rank(const Matrix *base, const void *row, const void *query,
 				sum += (x[i] - y[i]) * (x[i] - y[i]);
 			return sum;
 		}
+		if (metric == METRIC_L1)
+		{
+			for (int i = 0; i < dims; i++)
+				sum += abs(x[i] - y[i]);
+			return sum;
+		}
 		for (int i = 0; i < dims; i++)
 			sum += x[i] * y[i];
 		return -sum;
@@ -160,6 +170,12 @@ quick_rank(const Matrix *base, const void *row, const void *query,
 		{
 			for (int i = 0; i < dims; i++)
 				sum += (x[i] - y[i]) * (x[i] - y[i]);
+			return sum;
+		}
+		if (metric == METRIC_L1)
+		{
+			for (int i = 0; i < dims; i++)
+				sum += fabsf(x[i] - y[i]);
 			return sum;
 		}
 		for (int i = 0; i < dims; i++)

@@ -73,7 +73,8 @@ report_settings(const Run *run, PGconn *conn)
 		   run->base.rows * run->repeat, run->base.dims,
 		   run->base.is_bytes ? "uint8" : "float32", run->queries.rows,
 		   run->metric == METRIC_L2 ? "L2" :
-		   run->metric == METRIC_IP ? "inner product" : "cosine");
+		   run->metric == METRIC_IP ? "inner product" :
+		   run->metric == METRIC_L1 ? "L1" : "cosine");
 }
 
 static void

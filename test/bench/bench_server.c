@@ -470,11 +470,11 @@ execute_watched(const Run *run, PGconn *conn, const Method *method,
 static const char *
 operator_class(const Method *method, Metric metric)
 {
-	static const char *const names[][3] = {
-		{"bytea_l2_ops", "bytea_ip_ops", "bytea_cosine_ops"},
-		{"real_l2_ops", "real_ip_ops", "real_cosine_ops"},
-		{"vector_l2_ops", "vector_ip_ops", "vector_cosine_ops"},
-		{"halfvec_l2_ops", "halfvec_ip_ops", "halfvec_cosine_ops"}
+	static const char *const names[][4] = {
+		{"bytea_l2_ops", "bytea_ip_ops", "bytea_cosine_ops", "none"},
+		{"real_l2_ops", "real_ip_ops", "real_cosine_ops", "real_l1_ops"},
+		{"vector_l2_ops", "vector_ip_ops", "vector_cosine_ops", "vector_l1_ops"},
+		{"halfvec_l2_ops", "halfvec_ip_ops", "halfvec_cosine_ops", "halfvec_l1_ops"}
 	};
 
 	return names[method->type][metric];
@@ -686,7 +686,7 @@ search_check_plan(PGconn *conn, const Method *method)
 const char *
 search_operator(const Run *run)
 {
-	static const char *const operators[] = {"<->", "<#>", "<=>"};
+	static const char *const operators[] = {"<->", "<#>", "<=>", "<+>"};
 
 	return operators[run->metric];
 }

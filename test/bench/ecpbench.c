@@ -181,7 +181,7 @@ method_name(Method *method, const Run *run, const Options *options)
 {
 	static const char *const tables[] = {"ecpbench_bytea", "ecpbench_real",
 		"ecpbench_vector", "ecpbench_halfvec"};
-	static const char *const metrics[] = {"l2", "ip", "cosine"};
+	static const char *const metrics[] = {"l2", "ip", "cosine", "l1"};
 	bool		is_exact = strcmp(method->access_method, "exact") == 0;
 	uint32_t	hash = 2166136261;
 
@@ -377,7 +377,7 @@ usage(void)
 		   "  -m, --method METHOD       ecp, ecp_target, ecp_vector, ivfflat, hnsw, vchordrq or\n"
 		   "                            exact, with :storage parameters, @settings of the build\n"
 		   "                            and !settings of searches; as often as you like\n"
-		   "  --distance l2|ip|cosine\n"
+		   "  --distance l2|ip|cosine|l1\n"
 		   "  -k N                      neighbours (10)\n"
 		   "  --sweep METHOD=N,N,...    settings that are measured, until one finds 0.999\n"
 		   "  --turns N                 then measure N times by turns, inside the server\n"
@@ -488,9 +488,10 @@ parse_arguments(int argc, char **argv, Run *run, Options *options)
 				break;
 			case DISTANCE:
 				run->metric = strcmp(optarg, "l2") == 0 ? METRIC_L2 :
-					strcmp(optarg, "ip") == 0 ? METRIC_IP : METRIC_COSINE;
+					strcmp(optarg, "ip") == 0 ? METRIC_IP :
+					strcmp(optarg, "l1") == 0 ? METRIC_L1 : METRIC_COSINE;
 				if (run->metric == METRIC_COSINE && strcmp(optarg, "cosine") != 0)
-					die("--distance is l2, ip or cosine");
+					die("--distance is l2, ip, cosine or l1");
 				break;
 			case 'k':
 				run->k = Max(1, atoi(optarg));
