@@ -1239,6 +1239,16 @@ CREATE FUNCTION ecp_recall(index regclass, k integer DEFAULT 10,
 COMMENT ON FUNCTION ecp_recall(regclass, integer, integer[], integer, integer, text, boolean) IS
 	'share of the true nearest rows that an ecp index finds by the settings in force (probes 0), and by number of probes; store => true also measures and stores what recall targets require';
 
+CREATE FUNCTION ecp_forecast(rel regclass, col name, opclass text DEFAULT NULL,
+	options text[] DEFAULT NULL, k integer DEFAULT 10, OUT vectors text,
+	OUT rows bigint, OUT bytes bigint, OUT memory bigint, OUT cpu_s float8,
+	OUT wal bigint, OUT compared_90 float8, OUT compared_95 float8,
+	OUT compared_99 float8, OUT ms_90 float8, OUT ms_95 float8, OUT ms_99 float8)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 ROWS 3;
+COMMENT ON FUNCTION ecp_forecast(regclass, name, text, text[], integer) IS
+	'what an ecp index on a column would take, for each value of vectors, from indexes on a sample that are rolled back: bytes, memory, processor seconds and WAL of the build, and the rows compared and milliseconds of a query at a recall of .90, .95 and .99';
+
 -- ecp: batches of queries
 
 CREATE FUNCTION ecp_knn_batch(index regclass, queries anyarray,

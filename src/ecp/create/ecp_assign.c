@@ -61,6 +61,18 @@ typedef struct AssignScan
 	uint32		rounds;
 } AssignScan;
 
+double
+ecp_assign_compared(const EcpBuild *build, double rows)
+{
+	double		nleaders = ecp_build_state_leaders(build, rows);
+
+	if (nleaders > ECP_FLAT_LEADERS_MAX)
+		return ECP_ASSIGN_BEAM * sqrt(nleaders);
+	return ecp_build_state_lists_bytes(build, ecp_build_compared_elem(build),
+									   (int) nleaders) == 0 ?
+		nleaders : ecp_leader_lists_compared(nleaders);
+}
+
 /* ---- the in-buff ---- */
 
 /* Find the parts of an in-buff in its memory; returns its size. */

@@ -186,12 +186,9 @@ plan_init(EcpBuild *build)
 static double
 plan_assign_cpu_s(const EcpBuild *build)
 {
-	double		nleaders = ecp_build_state_leaders(build, build->plan.table_rows);
-
-	if (nleaders > ECP_FLAT_LEADERS_MAX)
-		nleaders = ECP_ASSIGN_BEAM * sqrt(nleaders);
-	return build->plan.table_rows * nleaders * build->state.meta.ecpm_dims /
-		MUL_ADDS_PER_S;
+	return build->plan.table_rows *
+		ecp_assign_compared(build, build->plan.table_rows) *
+		build->state.meta.ecpm_dims / MUL_ADDS_PER_S;
 }
 
 /*

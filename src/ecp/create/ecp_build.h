@@ -304,6 +304,12 @@ extern double ecp_build_state_sample_rows(const EcpBuild *build, double rows);
 extern int	ecp_build_state_inbuff_rows(const EcpBuild *build);
 extern Size ecp_build_state_inbuff_row_bytes(const EcpBuild *build);
 
+/* Bytes of the lists of n leaders of this kind; 0 if there are none. */
+extern Size ecp_build_state_lists_bytes(const EcpBuild *build, EcpElem elem, int n);
+
+/* Bytes of memory that a build for so many rows takes at most. */
+extern double ecp_build_state_memory(const EcpBuild *build, double rows);
+
 /* Rows between two reports of progress. */
 #define ECP_PROGRESS_ROWS	4096
 
@@ -333,6 +339,20 @@ extern PGDLLEXPORT void ecp_sample_fetch_task(EcpTeam *team, const void *args,
 
 extern EcpLeaderTree *ecp_leaders_choose(EcpBuild *build, EcpSample *sample);
 
+/* The elements of leaders while rows are assigned, unless they are too near. */
+static inline EcpElem
+ecp_build_compared_elem(const EcpBuild *build)
+{
+	const EcpMetaPageData *meta = &build->state.meta;
+
+	return meta->ecpm_leader_elem == ECP_ELEM_FLOAT32 &&
+		meta->ecpm_dims >= ECP_BYTE_COPY_DIMS_MIN ?
+		ECP_ELEM_UINT8 : meta->ecpm_leader_elem;
+}
+
+/* Comparisons of vectors by which leaders for a table of "rows" are chosen. */
+extern double ecp_leaders_compared(const EcpBuild *build, double rows);
+
 /* The tree of one leader, for a table in which no row was sampled. */
 extern EcpLeaderTree *ecp_leaders_single(EcpBuild *build, const void *leader);
 
@@ -360,6 +380,9 @@ typedef struct EcpAssignReport
  * backend alone, or its team.
  */
 extern void ecp_assign(EcpBuild *build, EcpAssignReport *report);
+
+/* Leaders that a row is compared with, in a table of "rows". */
+extern double ecp_assign_compared(const EcpBuild *build, double rows);
 extern PGDLLEXPORT void ecp_assign_task(EcpTeam *team, const void *args,
 										char **memories);
 

@@ -150,6 +150,40 @@ ecp_build_state_inbuff_rows(const EcpBuild *build)
 	return Min(Max(rows, 1), PG_INT32_MAX / 2);
 }
 
+Size
+ecp_build_state_lists_bytes(const EcpBuild *build, EcpElem elem, int n)
+{
+	Size		bytes = ecp_leader_lists_bytes(elem, build->state.meta.ecpm_dims, n);
+
+	return bytes > build->budget * ECP_SHARE_GUIDE ||
+		n > ECP_FLAT_LEADERS_MAX ? 0 : bytes;
+}
+
+/*
+ * The larger of two phases: the sample with what k-means keeps of it, and the
+ * assignment, with what searches for leaders and the in-buff.
+ */
+double
+ecp_build_state_memory(const EcpBuild *build, double rows)
+{
+	const EcpMetaPageData *meta = &build->state.meta;
+	double		leaders = ecp_build_state_leaders(build, rows);
+	double		prep = EcpBuildPrepBytes(build);
+	double		sample;
+	double		assign;
+
+	if (meta->ecpm_dims == 0)
+		return 0;
+	sample = Min(ecp_build_state_sample_rows(build, rows) * prep,
+				 build->budget * ECP_SHARE_SAMPLE);
+	if (ecp_build_compared_elem(build) != meta->ecpm_leader_elem)
+		sample += sample / sizeof(float4);
+	assign = (double) ecp_build_state_inbuff_rows(build) *
+		ecp_build_state_inbuff_row_bytes(build) +
+		ecp_build_state_lists_bytes(build, ecp_build_compared_elem(build), (int) leaders);
+	return Max(sample, assign) + 2 * leaders * prep;
+}
+
 void
 ecp_build_state_total(double rows)
 {

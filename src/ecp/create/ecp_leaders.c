@@ -626,11 +626,10 @@ static void
 tree_make_lists(const EcpBuild *build, EcpLeaderTree *tree)
 {
 	int			n = tree->n[0];
-	Size		bytes = ecp_leader_lists_bytes(tree->elem, tree->dims, n);
+	Size		bytes = ecp_build_state_lists_bytes(build, tree->elem, n);
 	void	   *memory;
 
-	if (bytes == 0 || bytes > build->budget * ECP_SHARE_GUIDE ||
-		n > ECP_FLAT_LEADERS_MAX)
+	if (bytes == 0)
 		return;
 	memory = MemoryContextAllocHuge(tree->ctx, bytes + 64);
 	tree->lists = (EcpLeaderLists *) TYPEALIGN(64, memory);
@@ -639,14 +638,38 @@ tree_make_lists(const EcpBuild *build, EcpLeaderTree *tree)
 
 /* ---- the leaders of a build ---- */
 
+/* Do so many leaders come from one run of k-means? */
+static bool
+leaders_are_flat(const EcpBuild *build, double wanted)
+{
+	return wanted < (build->state.meta.ecpm_leader_elem == ECP_ELEM_UINT8 ?
+					 FLAT_KMEANS_MAX : FLAT_FLOATS_MAX);
+}
+
+double
+ecp_leaders_compared(const EcpBuild *build, double rows)
+{
+	double		n = ecp_build_state_sample_rows(build, rows);
+	double		wanted = ecp_build_state_leaders(build, rows);
+	double		groups = sqrt(wanted);
+
+	if (build->options.leaders == ECP_LEADERS_RANDOM)
+		return 0;
+	n = Min(n, build->budget * ECP_SHARE_SAMPLE / EcpBuildPrepBytes(build));
+	if (leaders_are_flat(build, wanted))
+		return ecp_kmeans_compared(n, wanted, KMEANS_ITERATIONS);
+	return ecp_kmeans_compared(Min(n, groups * GROUP_SAMPLE_FACTOR), groups,
+							   KMEANS_ITERATIONS) +
+		groups * ecp_kmeans_compared(n / groups, groups, KMEANS_ITERATIONS) +
+		2 * n * groups;
+}
+
 /* Learn leaders from rows in random order, which they may leave in another. */
 static int
 leaders_learn(EcpBuild *build, const EcpRows *rows, int wanted,
 			  pg_prng_state *prng, EcpMemory *leaders)
 {
-	bool		bytes = build->state.meta.ecpm_leader_elem == ECP_ELEM_UINT8;
-
-	if (wanted < (bytes ? FLAT_KMEANS_MAX : FLAT_FLOATS_MAX))
+	if (leaders_are_flat(build, wanted))
 		return ecp_kmeans(build->team, rows, wanted, KMEANS_ITERATIONS, prng,
 						  leaders->address, leaders);
 	return leaders_two_level(build, rows, wanted, prng, leaders);

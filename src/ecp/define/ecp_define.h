@@ -11,6 +11,7 @@
 #include "access/reloptions.h"
 #include "access/stratnum.h"
 #include "base/user_index.h"
+#include "nodes/parsenodes.h"
 #include "utils/guc.h"
 #include "utils/rel.h"
 #include "vector/vector_distance.h"
@@ -232,5 +233,8 @@ extern bool ecp_tablespaces_check(char **newval, void **extra, GucSource source)
 
 /* Called by the handler, with its own OID. */
 extern void ecp_statement_check(Oid handler);
+
+/* The same of a column, and an operator class if there is one, as the only column. */
+extern void ecp_statement_check_vector(const IndexElem *element, Oid method, Oid table);
 
 #endif							/* ECP_DEFINE_H */

@@ -137,6 +137,12 @@ statement_check_column(const IndexElem *element, Oid method, Oid table,
 				 errhint("%s", statement_hint(element->name, type, first))));
 }
 
+void
+ecp_statement_check_vector(const IndexElem *element, Oid method, Oid table)
+{
+	statement_check_column(element, method, table, true, true);
+}
+
 /*
  * If the session executes a CREATE INDEX with the access method of this handler,
  * report a column that cannot be in such an index.  Core has checked that the

@@ -35,9 +35,6 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
-/* With fewer elements, leaders may differ by a few steps only. */
-#define BYTES_DIMS_MIN		64
-
 /* Rows from which the range is taken, and the factor that widens it. */
 #define BYTES_ROWS			4096
 #define BYTES_MARGIN		1.25
@@ -85,7 +82,7 @@ ecp_byte_copy_scale(const EcpRows *rows)
 	double	   *means;
 	EcpByteScale *scale;
 
-	if (rows->elem != ECP_ELEM_FLOAT32 || rows->dims < BYTES_DIMS_MIN || n == 0)
+	if (rows->elem != ECP_ELEM_FLOAT32 || rows->dims < ECP_BYTE_COPY_DIMS_MIN || n == 0)
 		return NULL;
 
 	means = palloc_array(double, rows->dims);

@@ -669,6 +669,17 @@ ecp_kmeans(EcpTeam *team, const EcpRows *rows, int k, int iterations,
 	return kmeans_unique(centres, km.vec_bytes, k);
 }
 
+/* The steps of ecp_kmeans() over rows in random order. */
+double
+ecp_kmeans_compared(double n, double k, int iterations)
+{
+	double		near = k < KMEANS_NEAR_MIN ? k : KMEANS_NEAR;
+
+	Assert(iterations >= KMEANS_WHOLE_STEPS);
+	return (iterations - KMEANS_WHOLE_STEPS) * Min(n, k * KMEANS_START_ROWS) * k +
+		n * (k + (KMEANS_WHOLE_STEPS - 1) * near);
+}
+
 int
 ecp_kmeans_refine(EcpTeam *team, const EcpRows *rows, int k, int steps,
 				  const int32 *leaders, char *centres,

@@ -96,6 +96,12 @@ ecp_leader_lists_bytes(EcpElem elem, int dims, int n)
 	return lists.bytes;
 }
 
+double
+ecp_leader_lists_compared(double n)
+{
+	return (LISTS_CENTRES + LISTS_LIST) * sqrt(n);
+}
+
 /* The numbers of the leaders on a list. */
 static int32 *
 leader_numbers(const EcpLeaderLists *lists, int centre)

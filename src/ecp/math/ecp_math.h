@@ -42,6 +42,9 @@ extern int	ecp_kmeans(EcpTeam *team, const EcpRows *rows, int k,
 					   int iterations, pg_prng_state *prng,
 					   char *centres, EcpMemory *centres_memory);
 
+/* Comparisons of n rows with k centres in such a run, about. */
+extern double ecp_kmeans_compared(double n, double k, int iterations);
+
 /*
  * Some more steps for k centres, of which each row has one, given in "leaders":
  * rows move to centres near to their own.  Returns the number of centres.
@@ -108,6 +111,9 @@ extern void ecp_kmeans_centre(EcpElem elem, int dims, const void *vectors,
 
 /* ecp_byte_copy.c: rows of floats as bytes */
 
+/* With fewer elements, leaders may differ by a few steps only. */
+#define ECP_BYTE_COPY_DIMS_MIN	64
+
 /* How bytes are made of floats; see ecp_byte_copy.c. */
 typedef struct EcpByteScale
 {
@@ -132,6 +138,9 @@ typedef struct EcpLeaderLists EcpLeaderLists;
 
 /* Bytes of the lists of n leaders, 0 if they are too few for one. */
 extern Size ecp_leader_lists_bytes(EcpElem elem, int dims, int n);
+
+/* Comparisons of a row with centres and leaders, where n leaders have lists. */
+extern double ecp_leader_lists_compared(double n);
 extern void ecp_leader_lists_init(EcpLeaderLists *lists, EcpElem elem, int dims,
 								  const EcpPanel *leaders, int n);
 extern void ecp_leader_lists_nearest(const EcpLeaderLists *lists, const char *rows,
