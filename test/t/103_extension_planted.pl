@@ -249,6 +249,8 @@ my %arguments = (
 	  => "'trap.items'::regclass, 'v'::name, '{trapped}'::name[]",
 	'ecp_read_window(regclass, integer, timestamp with time zone, integer, integer, integer, integer, integer, integer, integer, integer, integer, integer)'
 	  => "'trap.frames'::regclass, 1, 'epoch'::timestamptz, 0, 0, 16, 16, 8, 8, 1, 1",
+	'ecp_forecast(regclass, name, text, text[], integer)' =>
+	  "'trap.plain'::regclass, 'v'::name, NULL::text, '{seed=2}'::text[], 5",
 	'ecp_recall(regclass, integer, integer[], integer, integer, text, boolean)'
 	  => [
 		"$ecp, 5, NULL::integer[], 20, 1, NULL::text, false",

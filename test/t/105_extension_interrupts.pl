@@ -63,6 +63,7 @@ my @statements = (
 		"ecp_knn_max_sim('t_plain', 'SELECT v FROM t LIMIT 100', 'doc', candidates => NULL)",
 		"ecp_vote('t_plain', 'SELECT v FROM t LIMIT 1000', 'doc', 100)",
 		"ecp_recall('t_plain', samples => 1000)",
+		"ecp_forecast('t', 'v')",
 		"ecp_recall('t_plain', samples => 1000, store => true)",
 		"ecp_index_check('t_v', true)",
 		"ecp_index_check('t_plain')",
