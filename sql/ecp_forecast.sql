@@ -26,6 +26,7 @@ SELECT * FROM pg_temp.shown('d');
 SELECT * FROM pg_temp.shown('b');
 SELECT * FROM pg_temp.shown('bits');
 SELECT * FROM pg_temp.shown('r', 'real_cosine_ops', '{cluster_size=16,seed=3}', 5);
+SELECT vectors FROM pg_temp.shown('r', 'real_l1_ops');
 ANALYZE forecast_t;
 SELECT * FROM pg_temp.shown('r', 'public.real_ip_ops');
 SELECT * FROM left_over;
