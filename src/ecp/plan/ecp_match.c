@@ -354,11 +354,9 @@ match_is_numbered(const PlannerInfo *root)
 	if (window == NULL || list_length(parse->windowClause) != 1 ||
 		list_length(window->partitionClause) != 1 ||
 		list_length(window->orderClause) != 1 ||
-		list_length(root->window_pathkeys) != 2 || parse->hasAggs ||
-		parse->groupClause != NIL || parse->groupingSets != NIL ||
-		parse->distinctClause != NIL || parse->sortClause != NIL ||
-		parse->limitCount != NULL || parse->limitOffset != NULL ||
-		parse->hasTargetSRFs || bms_membership(root->all_baserels) != BMS_SINGLETON)
+		list_length(root->window_pathkeys) != 2 || !ecp_match_is_plain(parse) ||
+		parse->sortClause != NIL || parse->limitCount != NULL ||
+		parse->limitOffset != NULL || bms_membership(root->all_baserels) != BMS_SINGLETON)
 		return false;
 	foreach(lc, pull_var_clause((Node *) root->processed_tlist, PVC_INCLUDE_WINDOWFUNCS |
 								PVC_INCLUDE_PLACEHOLDERS))
@@ -378,10 +376,9 @@ ecp_match_numbered(const PlannerInfo *root)
 	const PlannerInfo *outer = root->parent_root;
 	const WindowClause *window;
 
-	if (outer == NULL || !match_is_numbered(root) || outer->parse->limitCount == NULL ||
-		outer->parse->hasAggs || outer->parse->groupClause != NIL ||
-		outer->parse->groupingSets != NIL || outer->parse->hasWindowFuncs ||
-		outer->parse->distinctClause != NIL || outer->query_pathkeys == NIL ||
+	if (outer == NULL || !match_is_numbered(root) || !ecp_match_is_plain(outer->parse) ||
+		outer->parse->limitCount == NULL || outer->parse->hasWindowFuncs ||
+		outer->query_pathkeys == NIL ||
 		bms_membership(outer->all_baserels) != BMS_SINGLETON)
 		return NULL;
 	window = linitial_node(WindowClause, root->parse->windowClause);

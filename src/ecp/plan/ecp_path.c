@@ -431,10 +431,7 @@ path_match_junk(PlannerInfo *root, int *junk)
 	ListCell   *lc;
 	int			i = 0;
 
-	if (parse->commandType != CMD_SELECT || parse->rowMarks != NIL ||
-		parse->groupClause != NIL || parse->groupingSets != NIL ||
-		parse->distinctClause != NIL || parse->setOperations != NULL ||
-		parse->hasAggs || parse->hasWindowFuncs || parse->hasTargetSRFs ||
+	if (!ecp_match_is_plain(parse) || parse->rowMarks != NIL || parse->hasWindowFuncs ||
 		parse->limitOption != LIMIT_OPTION_COUNT ||
 		list_length(parse->sortClause) != 1)
 		return false;

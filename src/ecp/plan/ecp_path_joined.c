@@ -172,8 +172,7 @@ joined_limit(const EcpJoin *join)
 	int64		rows;
 
 	if (count == NULL || parse->limitOption != LIMIT_OPTION_COUNT ||
-		parse->commandType != CMD_SELECT || parse->distinctClause != NIL ||
-		parse->hasWindowFuncs || parse->hasTargetSRFs || root->rowMarks != NIL ||
+		!ecp_match_is_plain(parse) || parse->hasWindowFuncs || root->rowMarks != NIL ||
 		list_length(root->query_pathkeys) != 1 ||
 		!bms_is_subset(root->all_baserels, join->rel->relids) ||
 		contain_volatile_functions((Node *) count))

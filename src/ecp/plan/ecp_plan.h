@@ -65,6 +65,16 @@ extern List *ecp_match_joined(PlannerInfo *root, RelOptInfo *rel, Relids outer,
  */
 extern List *ecp_match_best(List *matches, bool nearest);
 
+/* Are a query's rows those of its FROM and WHERE, one for each, in any order? */
+static inline bool
+ecp_match_is_plain(const Query *parse)
+{
+	return parse->commandType == CMD_SELECT && !parse->hasAggs &&
+		parse->groupClause == NIL && parse->groupingSets == NIL &&
+		parse->distinctClause == NIL && parse->setOperations == NULL &&
+		!parse->hasTargetSRFs;
+}
+
 /*
  * The window of a query for the nearest rows of which each group has a few, or NULL:
  *
