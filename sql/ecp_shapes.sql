@@ -83,6 +83,7 @@ SELECT query, s.* FROM unnest(ARRAY[
 	'WITH q AS MATERIALIZED (SELECT q FROM shapes_r WHERE id < 4) SELECT id FROM shapes_t, q ORDER BY v <-> q.q LIMIT 10',
 	'WITH q AS MATERIALIZED (SELECT q FROM shapes_q WHERE id = 3) SELECT id FROM shapes_t, q ORDER BY v <-> q.q LIMIT 10',
 	'WITH q(q) AS (VALUES (''{5,5,5,5}''::real[]), (''{1,2,3,4}'')) SELECT id FROM shapes_t, q ORDER BY v <-> q.q LIMIT 10',
+	'SELECT t.id FROM shapes_t t, shapes_r q, generate_series(3, 4) p WHERE q.id < 3 AND p = t.tenant ORDER BY t.v <-> q.q LIMIT 10',
 	'SELECT t.id FROM shapes_t t, unnest(ARRAY[''{5,5,5,5}'', ''{1,2,3,4}'']) u(q) ORDER BY t.v <-> u.q::real[] LIMIT 10']) AS query, pg_temp.shape(query) s;
 -- the LIMIT of the query is not that of each row, or the table has partitions
 SELECT query, s.* FROM unnest(ARRAY[
@@ -91,7 +92,8 @@ SELECT query, s.* FROM unnest(ARRAY[
 	'SELECT DISTINCT t.id, t.v <-> q.q FROM shapes_t t, shapes_r q WHERE q.id < 3 ORDER BY t.v <-> q.q LIMIT 10',
 	'SELECT t.id, generate_series(1, t.tenant) FROM shapes_t t, shapes_r q WHERE q.id < 3 ORDER BY t.v <-> q.q LIMIT 10',
 	'SELECT t.id, rank() OVER (ORDER BY t.id) FROM shapes_t t, shapes_r q WHERE q.id < 3 ORDER BY t.v <-> q.q LIMIT 10',
-	'SELECT t.id FROM shapes_t t, shapes_r q, shapes_q p WHERE q.id < 3 AND p.id = t.id ORDER BY t.v <-> q.q LIMIT 10',
+	'SELECT t.id, q.id FROM shapes_t t JOIN shapes_r q ON q.id < 3 LEFT JOIN shapes_q p ON p.id = t.tenant WHERE p.id IS NULL ORDER BY t.v <-> q.q LIMIT 10',
+	'SELECT t.id, q.id FROM shapes_t t, shapes_r q WHERE q.id < 3 AND random() >= 0 ORDER BY t.v <-> q.q LIMIT 10',
 	'SELECT t.id, q.id FROM shapes_t t, shapes_r q WHERE q.id < 3 ORDER BY t.v <-> q.q LIMIT 10 FOR UPDATE OF t SKIP LOCKED',
 	'SELECT t.id FROM shapes_t t LEFT JOIN shapes_q q ON q.id = 3 ORDER BY t.v <-> q.q LIMIT 10',
 	'SELECT t.id FROM shapes_parts t, shapes_q q WHERE q.id = 3 ORDER BY t.v <-> q.q LIMIT 10',

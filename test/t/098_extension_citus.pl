@@ -37,6 +37,7 @@ my %arguments = (
 	ecp_knn_groups => [", '\x0102'::bytea, 'kind'"],
 	ecp_knn_max_sim => [", $batch, 'kind'"],
 	ecp_page_items => [', 2'],
+	ecp_forecast => [ ", 'v'", 'items' ],
 	ecp_place_apply => [ ", 'here'", 'parts' ],
 	ecp_place_compare => [ ", 'here'", 'parts' ],
 	ecp_place_groups => [ '', 'parts' ],
