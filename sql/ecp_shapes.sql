@@ -306,6 +306,8 @@ SELECT query, s.* FROM unnest(ARRAY[
 	'SELECT id, 1 - (w <-> ''{5,5,5,5}'') AS s FROM shapes_t WHERE 1 - (w <-> ''{5,5,5,5}'') >= -1.5 ORDER BY s DESC',
 	'SELECT q.id, t.id FROM shapes_r q, LATERAL (SELECT id FROM shapes_t WHERE 1 - (v <=> q.q) > 0.999 OFFSET 0) t ORDER BY 1, 2',
 	'SELECT count(*) FROM shapes_t WHERE 1 - (v <=> ''{5,5,5,5}'') > 0.2']) AS query, pg_temp.shape(query) s;
+-- by another distance than the order's
+SELECT s.* FROM pg_temp.shape('SELECT * FROM (SELECT id, v <-> ''{5,5,5,5}'' AS d, row_number() OVER (PARTITION BY doc ORDER BY v <-> ''{5,5,5,5}'') AS r FROM shapes_t WHERE v <=> ''{5,5,5,5}'' < 0.002) s WHERE r = 1 ORDER BY d LIMIT 10') s;
 RESET ecp.approximate_radius;
 SELECT s.* FROM pg_temp.shape('SELECT id FROM shapes_t WHERE 1 - (v <=> ''{5,5,5,5}'') > 0.995 ORDER BY id') s;
 

@@ -79,7 +79,8 @@ path_add_index(const EcpMatch *match)
 
 	if (match->loses_rows)
 		path->startup_cost += ECP_COST_UNWANTED;
-	if (match->loses_rows || ecp_match_numbered(match->root) != NULL)
+	if (match->loses_rows ||
+		(match->order != NULL && ecp_match_numbered(match->root) != NULL))
 		path->total_cost += ECP_COST_UNWANTED;
 	add_path(match->rel, path);
 }
