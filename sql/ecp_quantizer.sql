@@ -5,10 +5,10 @@
 \getenv src PG_ABS_SRCDIR
 \set explain :src '/test/explain.sql'
 \i :explain
-CREATE FUNCTION quantizer_vector(i int, dims int) RETURNS real[]
-LANGUAGE sql IMMUTABLE AS $$
+CREATE FUNCTION quantizer_vector(i int, dims int, spread float8 DEFAULT 1)
+RETURNS real[] LANGUAGE sql IMMUTABLE AS $$
 	SELECT array_agg((10 * sin(i % 37 * 13.7 + j * (i % 37 + 1) * 0.7) +
-					  sin(i * 0.618 * j + j * j))::real ORDER BY j)
+					  spread * sin(i * 0.618 * j + j * j))::real ORDER BY j)
 	FROM generate_series(1, dims) j
 $$;
 CREATE FUNCTION quantizer_bytes(v real[]) RETURNS bytea
@@ -48,7 +48,7 @@ CREATE TABLE quantizer_q AS
 	FROM generate_series(1, 20) i;
 -- ten rows by the index and by a sort, "same" of 200 distances; and that few
 -- exact vectors were read
-CREATE FUNCTION quantizer_compare(tab regclass, op text, cast_to text)
+CREATE FUNCTION quantizer_compare(tab regclass, op text, cast_to text, k int DEFAULT 10)
 RETURNS TABLE (same bigint, rows bigint, codes boolean, few boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -58,8 +58,8 @@ DECLARE
 	sql text;
 BEGIN
 	same := 0; rows := 0; codes := true; few := true;
-	sql := format('SELECT array_agg(d) FROM (SELECT v %s $1::%s AS d FROM %s ORDER BY v %s $1::%s LIMIT 10) s',
-				  op, cast_to, tab, op, cast_to);
+	sql := format('SELECT array_agg(d) FROM (SELECT v %s $1::%s AS d FROM %s ORDER BY v %s $1::%s LIMIT %s) s',
+				  op, cast_to, tab, op, cast_to, k);
 	FOR q IN SELECT * FROM quantizer_q LOOP
 		SET LOCAL enable_seqscan = off;
 		IF cast_to = 'bytea' THEN
@@ -224,5 +224,33 @@ SELECT * FROM quantizer_conditions('quantizer_ab', 'bytea');
 
 DROP TABLE quantizer_a, quantizer_ab;
 DROP FUNCTION quantizer_conditions;
+
+-- rows in a few places far apart: leaders as bytes, whose steps would be as wide as
+-- these places, would tell neither of rows nor of clusters which are near
+CREATE TABLE quantizer_near AS
+	SELECT i AS id, quantizer_vector(i, 100, 0.3) AS v FROM generate_series(1, 3000) i;
+CREATE INDEX quantizer_ni ON quantizer_near USING ecp (v)
+	WITH (cluster_size = 1, leaders = random);
+TRUNCATE quantizer_q;
+INSERT INTO quantizer_q
+	SELECT i, quantizer_vector(i * 101, 100, 0.3) FROM generate_series(1, 20) i;
+SELECT same, rows FROM quantizer_compare('quantizer_near', '<->', 'real[]', 30);
+RESET ecp.probes;
+SET ecp.target_recall = 0.95;
+SELECT recall >= 0.92 AS promised
+FROM ecp_recall('quantizer_ni', probes => '{0}', samples => 200);
+RESET ecp.target_recall;
+
+-- rows that are their leaders: what is known of their ranks is what is known of their
+-- leaders', and all of it where all clusters are read
+SET ecp.probes = 100000;
+DROP INDEX quantizer_ni;
+TRUNCATE quantizer_near;
+INSERT INTO quantizer_near
+	SELECT i, quantizer_vector(i / 10, 100, 20) FROM generate_series(1, 3000) i;
+CREATE INDEX quantizer_ni ON quantizer_near USING ecp (v)
+	WITH (cluster_size = 1, leaders = random);
+SELECT same, rows FROM quantizer_compare('quantizer_near', '<->', 'real[]', 300);
+DROP TABLE quantizer_near;
 DROP TABLE quantizer_kinds, quantizer_t, quantizer_q, quantizer_b, quantizer_g;
 DROP FUNCTION quantizer_vector, quantizer_bytes, quantizer_of, quantizer_compare;

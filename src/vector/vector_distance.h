@@ -228,8 +228,8 @@ extern void ecp_panel_rank(const EcpPanel *panel, const void *vector,
 /*
  * Float32 leaders as bytes, for searches: a quarter of the memory to read.  Each element
  * has a range of its own, from the least to the largest of the leaders', in 255 steps,
- * and ranks are those of the leaders so rounded: off by about a thousandth.  Palloc'd;
- * NULL if a range is too wide for that.  Leaders are "stride" bytes apart.
+ * and ranks are those of the leaders so rounded: off by about a thousandth.  Palloc'd in
+ * one chunk; NULL if ranges are too wide for that.  Leaders are "stride" bytes apart.
  */
 typedef struct EcpBytePanel EcpBytePanel;
 

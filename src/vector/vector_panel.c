@@ -306,6 +306,14 @@ ecp_panel_rank(const EcpPanel *panel, const void *vector, int first, int n,
 /* Ranges from here on are left as floats: their squares may be too large for one. */
 #define BYTES_RANGE_MAX		1e15
 
+/*
+ * So are leaders in a few places that are far apart, where steps are too wide to tell
+ * neighbours apart: of a sample, ranks are off by more than this share of the squared
+ * distance of the nearest other leader.
+ */
+#define BYTES_LOSS_MAX		0.01
+#define BYTES_SAMPLE		8
+
 struct EcpBytePanel
 {
 	int			dims;
@@ -346,32 +354,49 @@ bytes_set_ranges(EcpBytePanel *bytes, int n, const char *leaders, Size stride)
 	return true;
 }
 
-EcpBytePanel *
-ecp_byte_panel_create(int dims, int n, const char *leaders, Size stride)
+/* Are leaders told apart?  Each of a sample is a query, for the nearest other one. */
+static bool
+bytes_tell_apart(const EcpBytePanel *bytes, int n, const char *leaders, Size stride)
 {
-	Size		padded = TYPEALIGN(16, dims);
-	EcpBytePanel *bytes = palloc(sizeof(EcpBytePanel));
-	float4	   *inverse;
-	uint8	   *rounded;
+	float4	   *ranks = palloc(n * sizeof(float4) + ECP_KERNEL_SLACK);
+	float8		loss = 0;
+	float8		sum = 0;
 
-	Assert(n > 0);
-	bytes->dims = dims;
-	bytes->middle = palloc0(padded * sizeof(float4));
-	bytes->step = palloc0(padded * sizeof(float4));
-	if (!bytes_set_ranges(bytes, n, leaders, stride))
+	for (int s = 0; s < BYTES_SAMPLE && n > 1; s++)
 	{
-		pfree(bytes->middle);
-		pfree(bytes->step);
-		pfree(bytes);
-		return NULL;
+		int			i = (int64) n * s / BYTES_SAMPLE;
+		int			nearest = i == 0 ? 1 : 0;
+		const float4 *x = (const float4 *) (leaders + i * stride);
+		const float4 *y;
+		float8		distance = 0;
+
+		ecp_byte_panel_rank(bytes, ECP_METRIC_L2, x, 0, n, ranks);
+		for (int j = 0; j < n; j++)
+		{
+			if (j != i && ranks[j] < ranks[nearest])
+				nearest = j;
+		}
+		y = (const float4 *) (leaders + nearest * stride);
+		for (int d = 0; d < bytes->dims; d++)
+			distance += ((float8) x[d] - y[d]) * ((float8) x[d] - y[d]);
+		loss += fabs(ranks[nearest] - distance);
+		sum += distance;
 	}
-	inverse = palloc0(padded * sizeof(float4));
+	pfree(ranks);
+	return loss <= BYTES_LOSS_MAX * sum;
+}
+
+/* Round the leaders by the ranges. */
+static void
+bytes_set(EcpBytePanel *bytes, int n, const char *leaders, Size stride)
+{
+	int			dims = bytes->dims;
+	Size		padded = TYPEALIGN(16, dims);
+	float4	   *inverse = palloc0(padded * sizeof(float4));
+	uint8	   *rounded = palloc(padded);
+
 	for (int d = 0; d < dims; d++)
 		inverse[d] = isfinite(1 / bytes->step[d]) ? 1 / bytes->step[d] : 0;
-	rounded = palloc(padded);
-	bytes->squares = palloc(n * sizeof(float4));
-	bytes->panel = ecp_panel_init(palloc(ecp_panel_bytes(ECP_ELEM_UINT8, dims, n)),
-								  ECP_ELEM_UINT8, ECP_METRIC_IP, dims, n);
 	for (int i = 0; i < n; i++)
 	{
 		const float4 *x = (const float4 *) (leaders + i * stride);
@@ -393,7 +418,31 @@ ecp_byte_panel_create(int dims, int n, const char *leaders, Size stride)
 	}
 	pfree(rounded);
 	pfree(inverse);
-	return bytes;
+}
+
+EcpBytePanel *
+ecp_byte_panel_create(int dims, int n, const char *leaders, Size stride)
+{
+	Size		padded = TYPEALIGN(16, dims);
+	Size		floats = (2 * padded + n) * sizeof(float4);
+	EcpBytePanel *bytes = palloc0(sizeof(EcpBytePanel) + floats +
+								  ecp_panel_bytes(ECP_ELEM_UINT8, dims, n));
+
+	Assert(n > 0);
+	bytes->dims = dims;
+	bytes->middle = (float4 *) (bytes + 1);
+	bytes->step = bytes->middle + padded;
+	bytes->squares = bytes->step + padded;
+	bytes->panel = ecp_panel_init((char *) (bytes + 1) + floats, ECP_ELEM_UINT8,
+								  ECP_METRIC_IP, dims, n);
+	if (bytes_set_ranges(bytes, n, leaders, stride))
+	{
+		bytes_set(bytes, n, leaders, stride);
+		if (bytes_tell_apart(bytes, n, leaders, stride))
+			return bytes;
+	}
+	pfree(bytes);
+	return NULL;
 }
 
 /*

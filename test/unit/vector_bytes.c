@@ -143,6 +143,19 @@ test_limits(const char *isa)
 	unit_ok(ok, "%s: vectors and leaders far away", isa);
 }
 
+/* Leaders in two places, where steps are wider than what is between neighbours. */
+static void
+test_places(const char *isa)
+{
+	fill(64, 0, 0);
+	for (int i = 0; i < LEADERS; i += 2)
+		leaders[i * 64] += 1e4f;
+	ecp_kernels_select(isa);
+	unit_ok(ecp_byte_panel_create(64, LEADERS, (const char *) leaders,
+								  64 * sizeof(float4)) == NULL,
+			"%s: leaders that bytes would not tell apart", isa);
+}
+
 static void
 test_isa(const char *isa)
 {
@@ -156,6 +169,7 @@ test_isa(const char *isa)
 		test_bytes(isa, metric, 128, 0, 30, 0.02);
 	}
 	test_limits(isa);
+	test_places(isa);
 }
 
 int

@@ -71,7 +71,7 @@ struct EcpDescent
 {
 	Relation	index;
 	const EcpIndexState *state;
-	bool		assigning;		/* by the leaders as they are */
+	bool		exact;			/* leaders as they are, not as bytes */
 	EcpMetric	metric;			/* of the index, or L2 to assign */
 	bool		root_taken;
 	MemoryContext context;		/* of this struct and its arrays */
@@ -192,7 +192,12 @@ ecp_descent_begin(Relation index, const EcpIndexState *state,
 	descent = descent_get(nlevels);
 	descent->index = index;
 	descent->state = state;
-	descent->assigning = assigning;
+
+	/*
+	 * Bounds of rows follow from the ranks of their leaders, and are to be
+	 * right where all rows are read.
+	 */
+	descent->exact = assigning || expected >= state->meta.ecpm_nleaves;
 	descent->metric = assigning ? ECP_METRIC_L2 : state->meta.ecpm_metric;
 	descent->root_taken = false;
 	if (descent->prepared_max < vec_bytes)
@@ -305,7 +310,7 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 		}
 	}
 	node = ecp_cache_get(descent->index, descent->state, ref, l + 1,
-						 descent->assigning);
+						 descent->exact);
 	descent->taken[descent->nnodes] = node->nbuffers > 0 ?
 		MemoryContextAllocZero(descent->context, node->nbuffers *
 							   sizeof(bool)) : NULL;
