@@ -4,7 +4,7 @@
 # can call or set: functions and procedures (but for those that are only a part
 # of an operator or of an access method), tables and views, configuration
 # variables, storage parameters; if a link in them leads nowhere; if they give
-# figures of betree that its table in test/bench/RESULTS.md does not have; or if
+# figures that its table in test/bench/RESULTS.md does not have; or if
 # README.md is longer than what is read in two minutes.
 #
 # The tables of functions in doc/reference.md, between the lines "<!-- functions
@@ -272,22 +272,31 @@ sub slurp
 	return $text;
 }
 
-# Rows between the lines "<!-- betree beside btree -->" and "<!-- end -->" are
-# of the table of RESULTS.md, and so are the figures of README.md, "How fast",
-# but for those without a point or a comma.
+# Rows between a line "<!-- NAME -->", where RESULTS.md has such a line, too, and
+# "<!-- end -->" are of the tables there, and so are the figures of README.md, "How
+# fast", but for those without a point or a comma.
 sub check_figures
 {
 	my $results = slurp('test/bench/RESULTS.md');
-	my $part = qr/<!-- betree beside btree -->\n(.*?)<!-- end -->/s;
-	my %row = map { $_ => 1 } split /\n/, ($results =~ $part)[0];
+	my $part = qr/<!-- ([\w ]+) -->\n(.*?)<!-- end -->/s;
+	my %rows;
 
+	while ($results =~ /$part/g)
+	{
+		$rows{$1}{$_} = 1 foreach split /\n/, $2;
+	}
 	foreach my $file (glob 'doc/*.md')
 	{
-		next if slurp($file) !~ $part;
-		foreach my $line (grep { !$row{$_} } split /\n/, $1)
+		my $text = slurp($file);
+
+		while ($text =~ /$part/g)
 		{
-			print "$file: test/bench/RESULTS.md has no row \"$line\"\n";
-			$bad = 1;
+			my $row = $rows{$1} or next;
+			foreach my $line (grep { !$row->{$_} } split /\n/, $2)
+			{
+				print "$file: test/bench/RESULTS.md has no row \"$line\"\n";
+				$bad = 1;
+			}
 		}
 	}
 	my ($fast) = slurp('README.md') =~ /^30 million random UUIDs(.*?)^## /ms;
