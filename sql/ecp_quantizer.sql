@@ -225,8 +225,7 @@ SELECT * FROM quantizer_conditions('quantizer_ab', 'bytea');
 DROP TABLE quantizer_a, quantizer_ab;
 DROP FUNCTION quantizer_conditions;
 
--- rows in a few places far apart: leaders as bytes, whose steps would be as wide as
--- these places, would tell neither of rows nor of clusters which are near
+-- rows in a few places far apart, each as wide as what leaders would be rounded to
 CREATE TABLE quantizer_near AS
 	SELECT i AS id, quantizer_vector(i, 100, 0.3) AS v FROM generate_series(1, 3000) i;
 CREATE INDEX quantizer_ni ON quantizer_near USING ecp (v)
@@ -240,17 +239,6 @@ SET ecp.target_recall = 0.95;
 SELECT recall >= 0.92 AS promised
 FROM ecp_recall('quantizer_ni', probes => '{0}', samples => 200);
 RESET ecp.target_recall;
-
--- rows that are their leaders: what is known of their ranks is what is known of their
--- leaders', and all of it where all clusters are read
-SET ecp.probes = 100000;
-DROP INDEX quantizer_ni;
-TRUNCATE quantizer_near;
-INSERT INTO quantizer_near
-	SELECT i, quantizer_vector(i / 10, 100, 20) FROM generate_series(1, 3000) i;
-CREATE INDEX quantizer_ni ON quantizer_near USING ecp (v)
-	WITH (cluster_size = 1, leaders = random);
-SELECT same, rows FROM quantizer_compare('quantizer_near', '<->', 'real[]', 300);
 DROP TABLE quantizer_near;
 DROP TABLE quantizer_kinds, quantizer_t, quantizer_q, quantizer_b, quantizer_g;
 DROP FUNCTION quantizer_vector, quantizer_bytes, quantizer_of, quantizer_compare;

@@ -306,12 +306,7 @@ ecp_panel_rank(const EcpPanel *panel, const void *vector, int first, int n,
 /* Ranges from here on are left as floats: their squares may be too large for one. */
 #define BYTES_RANGE_MAX		1e15
 
-/*
- * So are leaders in a few places that are far apart, where steps are too wide to tell
- * neighbours apart: of a sample, ranks are off by more than this share of the squared
- * distance of the nearest other leader.
- */
-#define BYTES_LOSS_MAX		0.01
+/* Leaders by which the error of ranks is measured. */
 #define BYTES_SAMPLE		8
 
 struct EcpBytePanel
@@ -352,38 +347,6 @@ bytes_set_ranges(EcpBytePanel *bytes, int n, const char *leaders, Size stride)
 		bytes->middle[d] = least[d] + 128 * bytes->step[d];
 	}
 	return true;
-}
-
-/* Are leaders told apart?  Each of a sample is a query, for the nearest other one. */
-static bool
-bytes_tell_apart(const EcpBytePanel *bytes, int n, const char *leaders, Size stride)
-{
-	float4	   *ranks = palloc(n * sizeof(float4) + ECP_KERNEL_SLACK);
-	float8		loss = 0;
-	float8		sum = 0;
-
-	for (int s = 0; s < BYTES_SAMPLE && n > 1; s++)
-	{
-		int			i = (int64) n * s / BYTES_SAMPLE;
-		int			nearest = i == 0 ? 1 : 0;
-		const float4 *x = (const float4 *) (leaders + i * stride);
-		const float4 *y;
-		float8		distance = 0;
-
-		ecp_byte_panel_rank(bytes, ECP_METRIC_L2, x, 0, n, ranks);
-		for (int j = 0; j < n; j++)
-		{
-			if (j != i && ranks[j] < ranks[nearest])
-				nearest = j;
-		}
-		y = (const float4 *) (leaders + nearest * stride);
-		for (int d = 0; d < bytes->dims; d++)
-			distance += ((float8) x[d] - y[d]) * ((float8) x[d] - y[d]);
-		loss += fabs(ranks[nearest] - distance);
-		sum += distance;
-	}
-	pfree(ranks);
-	return loss <= BYTES_LOSS_MAX * sum;
 }
 
 /* Round the leaders by the ranges. */
@@ -435,14 +398,42 @@ ecp_byte_panel_create(int dims, int n, const char *leaders, Size stride)
 	bytes->squares = bytes->step + padded;
 	bytes->panel = ecp_panel_init((char *) (bytes + 1) + floats, ECP_ELEM_UINT8,
 								  ECP_METRIC_IP, dims, n);
-	if (bytes_set_ranges(bytes, n, leaders, stride))
+	if (!bytes_set_ranges(bytes, n, leaders, stride))
 	{
-		bytes_set(bytes, n, leaders, stride);
-		if (bytes_tell_apart(bytes, n, leaders, stride))
-			return bytes;
+		pfree(bytes);
+		return NULL;
 	}
-	pfree(bytes);
-	return NULL;
+	bytes_set(bytes, n, leaders, stride);
+	return bytes;
+}
+
+float8
+ecp_byte_panel_error(const EcpBytePanel *bytes, int n, const char *leaders, Size stride)
+{
+	float4	   *ranks = palloc(n * sizeof(float4) + ECP_KERNEL_SLACK);
+	float8		error = 0;
+
+	for (int s = 0; s < BYTES_SAMPLE && n > 1; s++)
+	{
+		int			i = (int64) n * s / BYTES_SAMPLE;
+		int			nearest = i == 0 ? 1 : 0;
+		const float4 *x = (const float4 *) (leaders + i * stride);
+		const float4 *y;
+		float8		rank = 0;
+
+		ecp_byte_panel_rank(bytes, ECP_METRIC_L2, x, 0, n, ranks);
+		for (int j = 0; j < n; j++)
+		{
+			if (j != i && ranks[j] < ranks[nearest])
+				nearest = j;
+		}
+		y = (const float4 *) (leaders + nearest * stride);
+		for (int d = 0; d < bytes->dims; d++)
+			rank += ((float8) x[d] - y[d]) * ((float8) x[d] - y[d]);
+		error += fabs(ranks[nearest] - rank) / BYTES_SAMPLE;
+	}
+	pfree(ranks);
+	return error;
 }
 
 /*

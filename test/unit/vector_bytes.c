@@ -143,17 +143,28 @@ test_limits(const char *isa)
 	unit_ok(ok, "%s: vectors and leaders far away", isa);
 }
 
-/* Leaders in two places, where steps are wider than what is between neighbours. */
+/* The error is that of neighbours, and is large where steps are wide beside these. */
 static void
-test_places(const char *isa)
+test_error(const char *isa)
 {
-	fill(64, 0, 0);
-	for (int i = 0; i < LEADERS; i += 2)
-		leaders[i * 64] += 1e4f;
+	const Size	stride = 64 * sizeof(float4);
+	const char *rows = (const char *) leaders;
+	float8		error[2];
+
 	ecp_kernels_select(isa);
-	unit_ok(ecp_byte_panel_create(64, LEADERS, (const char *) leaders,
-								  64 * sizeof(float4)) == NULL,
-			"%s: leaders that bytes would not tell apart", isa);
+	for (int i = 0; i < 2; i++)
+	{
+		EcpBytePanel *panel;
+
+		fill(64, 0, 0);
+		for (int k = 0; k < LEADERS; k += 2)
+			leaders[k * 64] += i * 1e4f;
+		panel = ecp_byte_panel_create(64, LEADERS, rows, stride);
+		panels[npanels++] = panel;
+		error[i] = ecp_byte_panel_error(panel, LEADERS, rows, stride);
+	}
+	unit_ok(error[0] > 0 && error[0] < 10 && error[1] > 10 * error[0],
+			"%s: errors of %.2f and, in two places, %.0f", isa, error[0], error[1]);
 }
 
 static void
@@ -169,7 +180,7 @@ test_isa(const char *isa)
 		test_bytes(isa, metric, 128, 0, 30, 0.02);
 	}
 	test_limits(isa);
-	test_places(isa);
+	test_error(isa);
 }
 
 int

@@ -269,6 +269,39 @@ node_has_bytes(const EcpIndexState *state)
 		state->meta.ecpm_dims >= ECP_BYTE_LEADERS_DIMS;
 }
 
+/*
+ * Bounds of rows with codes follow from the rank of their leader.  Bytes serve if they
+ * are off by no more than this share of the squared radii of clusters, a few aside.
+ */
+#define BYTE_LEADERS_ERROR	0.002
+#define BYTE_LEADERS_ASIDE	0.1
+
+/* Compare bytes in place of the leaders of an image, if they serve. */
+static void
+node_set_bytes(EcpNode *node, const EcpIndexState *state, const EcpNodeImage *image)
+{
+	int			n = image->nchildren + image->nbuffers;
+	float8		error;
+	int			aside = 0;
+
+	node->bytes = ecp_byte_panel_create(state->meta.ecpm_dims, n, image->leaders,
+										image->stride);
+	if (node->bytes == NULL || node->level > 1)
+		return;
+	error = ecp_byte_panel_error(node->bytes, n, image->leaders, image->stride);
+	for (int i = 0; i < image->nchildren; i++)
+	{
+		float8		radius = image->children[i].ecpc_radius;
+
+		aside += radius > 0 && error > BYTE_LEADERS_ERROR * radius * radius;
+	}
+	if (aside > BYTE_LEADERS_ASIDE * image->nchildren)
+	{
+		pfree(node->bytes);
+		node->bytes = NULL;
+	}
+}
+
 void
 ecp_node_rank(const EcpNode *node, EcpMetric metric, const void *prepared, int first,
 			  int n, float4 *ranks)
@@ -318,9 +351,7 @@ node_read(Relation index, const EcpIndexState *state, const EcpChildData *ref,
 	node->children = image->children;
 	node->slots = image->slots;
 	if (!exact && image->nchildren > 0)
-		node->bytes = ecp_byte_panel_create(state->meta.ecpm_dims,
-											image->nchildren + image->nbuffers,
-											image->leaders, image->stride);
+		node_set_bytes(node, state, image);
 	if (node->bytes == NULL)
 		node->panel = node_make_panel(state, ECP_METRIC_L2, image);
 	if (node->bytes == NULL && state->meta.ecpm_metric == ECP_METRIC_IP)
