@@ -165,6 +165,15 @@ DECLARE
 			dims)
 		WHEN shape IN ('gaussian', 'one', 'most') THEN 'ecp_promise.normal(self, j, 1)'
 		WHEN shape = 'uniform' THEN 'ecp_promise.uniform(self, j, 1)'
+		-- one element in twenty is not zero
+		WHEN shape = 'sparse' THEN 'CASE WHEN ecp_promise.uniform(self, j, 11) < 0.05
+			THEN ecp_promise.normal(self, j, 1) ELSE 0 END'
+		-- rows of very different length
+		WHEN shape = 'lengths' THEN
+			'ecp_promise.normal(self, j, 1) * exp(1.5 * ecp_promise.normal(self, 0, 11))'
+		-- far apart beside what they are wide
+		WHEN shape = 'places' THEN
+			'20 * ecp_promise.normal(centre, j, 4) + ecp_promise.normal(self, j, 1) / 20'
 		ELSE 'ecp_promise.normal(centre, j, 4) + ecp_promise.normal(self, j, 1) / 2'
 		END || CASE WHEN shape = 'near' THEN ' + ecp_promise.normal(i, j, 6) / 100'
 		ELSE '' END;

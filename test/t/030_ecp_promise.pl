@@ -153,6 +153,18 @@ build('bits', 'bit_ops');
 keeps_promise($_)
   foreach ('gaussian', 'uniform', 'clustered', 'duplicates', 'near', 'bits');
 
+# what codes of one bit and leaders as bytes make of sets that are hard to round
+foreach my $shape ('clustered', 'sparse', 'lengths', 'places')
+{
+	make_set("wide_$shape", $shape, 96);
+	build("wide_$shape", 'real_l2_ops');
+	keeps_promise(
+		"wide_$shape",
+		label => "$shape, 96 elements",
+		kinds => [ 'data', 'between' ],
+		ks => [ 1, 10, 100 ]);
+}
+
 # Rows that a condition outside the index discards are tested and held back until
 # enough has been read for those that are left.
 make_set('held', 'gaussian', 64, queries => 200);
