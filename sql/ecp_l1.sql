@@ -143,16 +143,20 @@ CREATE INDEX l1_i ON l1_t USING ecp (v real_l1_ops) WITH (vectors = half, cluste
 SELECT uses_index, in_radius, radius_wrong FROM l1_compare('v', '<+>', 10);
 SELECT recall > 0.99 AS recall FROM ecp_recall('l1_i', 10, '{100000}', 100);
 DROP INDEX l1_i;
--- codes: if L1 and L2 distances of the rows are in proportion, as of many elements at random
-CREATE TABLE l1_codes AS SELECT i AS id, array_agg((hashint4extended(i * 1000 + j, 0) % 1000)::real ORDER BY j) AS dense,
+-- codes: if L1 and L2 distances of the rows are in proportion, beside how near the nearest
+-- are, as in places of many elements; not of elements that are all at random, or mostly 0
+CREATE TABLE l1_codes AS SELECT i AS id, array_agg((hashint4extended(i % 20 * 1000 + j, 1) % 1000 +
+		hashint4extended(i * 1000 + j, 0) % 300)::real ORDER BY j) AS dense,
+	array_agg((hashint4extended(i * 1000 + j, 0) % 1000)::real ORDER BY j) AS random,
 	array_agg(CASE WHEN j % 100 = i % 100 THEN i ELSE hashint4extended(i * 1000 + j, 0) % 10 END::real ORDER BY j) AS sparse
 FROM generate_series(1, 1000) i, generate_series(1, 300) j GROUP BY i;
 CREATE INDEX l1_dense ON l1_codes USING ecp (dense real_l1_ops);
 CREATE INDEX l1_half ON l1_codes USING ecp (dense real_l1_ops) WITH (vectors = half, cluster_size = 32);
+CREATE INDEX l1_random ON l1_codes USING ecp (random real_l1_ops);
 CREATE INDEX l1_sparse ON l1_codes USING ecp (sparse real_l1_ops);
 CREATE INDEX l1_none ON l1_codes USING ecp (dense real_l1_ops) WITH (quantizer = none);
 SELECT i AS index, quantizer, ecp_index_check(i::regclass, true), r.recall > 0.93 AS recall
-FROM unnest('{l1_dense,l1_half,l1_sparse,l1_none}'::text[]) i, ecp_metapage_info(i::regclass),
+FROM unnest('{l1_dense,l1_half,l1_random,l1_sparse,l1_none}'::text[]) i, ecp_metapage_info(i::regclass),
 	ecp_recall(i::regclass, 10, '{0}', 100) r;
 DROP TABLE l1_codes;
 -- four bits an element say nothing of it

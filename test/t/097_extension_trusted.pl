@@ -345,13 +345,14 @@ SKIP:
 		CREATE SCHEMA trap;
 		CREATE EXTENSION ecp SCHEMA mine;));
 
-	my $three_operators = q(
+	my $operators = q(
 		CREATE FUNCTION trap.planted(%1$s, %1$s) RETURNS float8 RETURN 1;
 		CREATE OPERATOR trap.<-> (LEFTARG = %1$s, RIGHTARG = %1$s, FUNCTION = trap.planted);
 		CREATE OPERATOR trap.<#> (LEFTARG = %1$s, RIGHTARG = %1$s, FUNCTION = trap.planted);
-		CREATE OPERATOR trap.<=> (LEFTARG = %1$s, RIGHTARG = %1$s, FUNCTION = trap.planted));
+		CREATE OPERATOR trap.<=> (LEFTARG = %1$s, RIGHTARG = %1$s, FUNCTION = trap.planted);
+		CREATE OPERATOR trap.<+> (LEFTARG = %1$s, RIGHTARG = %1$s, FUNCTION = trap.planted));
 	my $type = 'CREATE TYPE trap.halfvec AS (x int); '
-	  . sprintf($three_operators, 'trap.halfvec');
+	  . sprintf($operators, 'trap.halfvec');
 	foreach (
 		[ 'a type', $type, 'type halfvec' ],
 		# its owner can make anything of his a member of an extension
@@ -362,14 +363,10 @@ SKIP:
 		],
 		[
 			'operators of vectors',
-			sprintf($three_operators, 'theirs.vector'),
+			sprintf($operators, 'theirs.vector'),
 			'operator'
 		],
-		[
-			'operators of arrays',
-			sprintf($three_operators, 'real[]'),
-			'operator'
-		],
+		[ 'operators of arrays', sprintf($operators, 'real[]'), 'operator' ],
 		[
 			'an operator of bits',
 			q(CREATE FUNCTION trap.planted(bit, bit) RETURNS float8 RETURN 1;
@@ -380,7 +377,8 @@ SKIP:
 			'an operator for a radius',
 			q(CREATE TYPE trap.ecp_bit_ball AS (centre bit, radius float8);
 			CREATE FUNCTION trap.planted(bit, trap.ecp_bit_ball) RETURNS boolean RETURN true;
-			CREATE OPERATOR trap.@<-> (LEFTARG = bit, RIGHTARG = trap.ecp_bit_ball, FUNCTION = trap.planted)),
+			CREATE OPERATOR trap.@<-> (LEFTARG = bit, RIGHTARG = trap.ecp_bit_ball, FUNCTION = trap.planted);
+			CREATE OPERATOR trap.@<&> (LEFTARG = bit, RIGHTARG = trap.ecp_bit_ball, FUNCTION = trap.planted)),
 			'operator'
 		])
 	{

@@ -294,12 +294,41 @@ plan_clusters(EcpBuild *build, EcpSample *sample)
 
 /*
  * Codes tell how far rows are apart by L2.  By L1 distance, there are some by default if
- * rows of the sample say that this is nearly in proportion, as of dense embeddings:
- * the relation of the two has a standard deviation of PLAN_L1_SPREAD of it at most.
+ * rows of the sample say that this is nearly in proportion, as of dense embeddings: the
+ * relation of the two has a standard deviation of PLAN_L1_SPREAD at most, and of
+ * PLAN_L1_SHARE of what the nearest of many rows is nearer than others.
  */
 #define PLAN_L1_ROWS	256
 #define PLAN_L1_LEAST	16
-#define PLAN_L1_SPREAD	0.03
+#define PLAN_L1_AMONG	4096
+#define PLAN_L1_SPREAD	0.02
+#define PLAN_L1_SHARE	0.05
+
+/* How much nearer the nearest row is than others, as a share, in the mean of a few. */
+static double
+plan_contrast(const EcpMetaPageData *meta, const EcpSample *sample)
+{
+	int64		n = Min(sample->n, PLAN_L1_AMONG);
+	double		share = 0;
+
+	for (int64 i = 0; i < PLAN_L1_LEAST; i++)
+	{
+		const char *row = sample->rows + i * sample->stride;
+		double		nearest = get_float8_infinity();
+		double		sum = 0;
+
+		for (int64 j = 0; j < n; j++)
+		{
+			double		l2 = ecp_leader_distance(meta, row, sample->rows + j * sample->stride);
+
+			sum += l2;
+			if (l2 > 0)
+				nearest = Min(nearest, l2);
+		}
+		share += Max(1 - nearest * n / sum, 0) / PLAN_L1_LEAST;
+	}
+	return share;
+}
 
 static void
 plan_codes(EcpBuild *build, const EcpSample *sample)
@@ -307,6 +336,7 @@ plan_codes(EcpBuild *build, const EcpSample *sample)
 	EcpMetaPageData *meta = &build->state.meta;
 	double		sum = 0;
 	double		squares = 0;
+	double		spread;
 	int			n = 0;
 
 	if (meta->ecpm_metric != ECP_METRIC_L1 || meta->ecpm_elem == ECP_ELEM_NIBBLES ||
@@ -324,8 +354,8 @@ plan_codes(EcpBuild *build, const EcpSample *sample)
 		sum += times;
 		squares += times * times;
 	}
-	if (n < PLAN_L1_LEAST ||
-		squares / n - (sum / n) * (sum / n) > (PLAN_L1_SPREAD * sum / n) * (PLAN_L1_SPREAD * sum / n))
+	spread = n < PLAN_L1_LEAST ? 1 : sqrt(Max(squares * n / (sum * sum) - 1, 0));
+	if (spread > PLAN_L1_SPREAD || spread > PLAN_L1_SHARE * plan_contrast(meta, sample))
 		return;
 	meta->ecpm_quantizer = ecp_geometry_quantizer(ECP_QUANTIZER_RABITQ, meta, meta->ecpm_dims);
 	ecp_geometry_init(&build->state);
