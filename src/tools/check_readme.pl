@@ -4,7 +4,7 @@
 # can call or set: functions and procedures (but for those that are only a part
 # of an operator or of an access method), tables and views, configuration
 # variables, storage parameters; if a link in them leads nowhere; if they give
-# figures that its table in test/bench/RESULTS.md does not have; or if
+# figures that the tables of test/bench/RESULTS.md do not have; or if
 # README.md is longer than what is read in two minutes.
 #
 # The tables of functions in doc/reference.md, between the lines "<!-- functions
@@ -272,9 +272,9 @@ sub slurp
 	return $text;
 }
 
-# Rows between a line "<!-- NAME -->", where RESULTS.md has such a line, too, and
-# "<!-- end -->" are of the tables there, and so are the figures of README.md, "How
-# fast", but for those without a point or a comma.
+# Rows between a line "<!-- NAME -->", unless it is of functions, and "<!-- end -->"
+# are of the tables of RESULTS.md between such a line and its end, and so are the figures
+# of README.md, "How fast", but for those without a point or a comma.
 sub check_figures
 {
 	my $results = slurp('test/bench/RESULTS.md');
@@ -291,8 +291,10 @@ sub check_figures
 
 		while ($text =~ /$part/g)
 		{
-			my $row = $rows{$1} or next;
-			foreach my $line (grep { !$row->{$_} } split /\n/, $2)
+			my ($name, $lines) = ($1, $2);
+
+			next if $name =~ /^functions of /;
+			foreach my $line (grep { !$rows{$name}{$_} } split /\n/, $lines)
 			{
 				print "$file: test/bench/RESULTS.md has no row \"$line\"\n";
 				$bad = 1;

@@ -418,8 +418,7 @@ ecp_byte_panel_error(const EcpBytePanel *bytes, int n, const char *leaders, Size
 		int			i = (int64) n * s / BYTES_SAMPLE;
 		int			nearest = i == 0 ? 1 : 0;
 		const float4 *x = (const float4 *) (leaders + i * stride);
-		const float4 *y;
-		float8		rank = 0;
+		float4		rank;
 
 		ecp_byte_panel_rank(bytes, ECP_METRIC_L2, x, 0, n, ranks);
 		for (int j = 0; j < n; j++)
@@ -427,9 +426,7 @@ ecp_byte_panel_error(const EcpBytePanel *bytes, int n, const char *leaders, Size
 			if (j != i && ranks[j] < ranks[nearest])
 				nearest = j;
 		}
-		y = (const float4 *) (leaders + nearest * stride);
-		for (int d = 0; d < bytes->dims; d++)
-			rank += ((float8) x[d] - y[d]) * ((float8) x[d] - y[d]);
+		ecp_kernels->f32_l2_rows(x, bytes->dims, leaders + nearest * stride, 0, 1, &rank);
 		error += fabs(ranks[nearest] - rank) / BYTES_SAMPLE;
 	}
 	pfree(ranks);
